@@ -1,0 +1,223 @@
+"""Configuration: frozen dataclasses whose field docstrings are the documentation and the CLI help."""
+
+import dataclasses
+import difflib
+import math
+from collections.abc import Iterable
+from typing import Any, Literal
+
+WindowStart = Literal["cold", "stored"]
+CellName = Literal["none", "lstm"]
+
+
+class ConfigError(ValueError):
+    """A setting breaks a rule; the message says what came, the rule and the remedy."""
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise `ConfigError(message)` unless `condition` holds."""
+    if not condition:
+        raise ConfigError(message)
+
+
+def _require_range(name: str, value: float, low: float, high: float, *, open_low: bool = False) -> None:
+    inside = math.isfinite(value) and (low < value if open_low else low <= value) and value <= high
+    bracket = "(" if open_low else "["
+    require(inside, f"{name} is {value}: it must lie in {bracket}{low}, {high}]")
+
+
+def _require_at_least(name: str, value: float, low: float, *, strict: bool = False) -> None:
+    """Check that `value` is a finite number at (or, if strict, above) `low`."""
+    ok = math.isfinite(value) and (value > low if strict else value >= low)
+    require(ok, f"{name} is {value}: it must be {'greater than' if strict else 'at least'} {low}")
+
+
+@dataclasses.dataclass(frozen=True)
+class PPOConfig:
+    """Proximal policy optimization (Schulman et al. 2017), with the defaults of the flickering study."""
+
+    gamma: float = 0.99
+    """Discount factor."""
+    gae_lambda: float = 0.95
+    """λ of generalized advantage estimation: 0 is the TD error, 1 the Monte-Carlo return."""
+    n_epochs: int = 4
+    """Passes over each window. Recurrent windows drift off-policy fast: keep it low."""
+    clip_range: float = 0.2
+    """Clip of the importance ratio around 1."""
+    clip_range_vf: float | None = 0.2
+    """Clip of the value's move away from the acting value; none disables it."""
+    vf_coef: float = 0.5
+    """Weight of the value loss."""
+    ent_coef: float = 0.01
+    """Weight of the entropy bonus."""
+    max_grad_norm: float = 0.5
+    """Bound on the global norm of the gradient."""
+    target_kl: float | None = None
+    """Stop an update's remaining steps once the approximate KL passes 1.5 times this; none never stops."""
+    normalize_advantage: bool = True
+    """Standardize advantages within each minibatch."""
+    reward_scale: float = 0.02
+    """Rewards are multiplied by this for learning, so that values are of order 1. Reports stay raw."""
+    normalize_obs: bool = True
+    """Standardize observations by running moments; blanked (all-zero) frames pass through."""
+    learning_rate: float | None = None
+    """Learning rate of every arm; none leaves each arm its own (lstm 1.5e-3, mlp 3e-4)."""
+    anneal_lr: bool = True
+    """Lower the learning rate linearly to 5 % of its start over the run."""
+    envs_per_minibatch: int = 4
+    """Whole environment windows in a minibatch of an arm with memory."""
+    batch_size: int = 128
+    """Transitions in a minibatch of an arm without memory."""
+
+    def __post_init__(self) -> None:
+        """Check every field on its own; `TrainConfig` checks what depends on the window."""
+        _require_range("gamma", self.gamma, 0.0, 1.0)
+        _require_range("gae_lambda", self.gae_lambda, 0.0, 1.0)
+        _require_at_least("clip_range", self.clip_range, 0.0, strict=True)
+        _require_at_least("vf_coef", self.vf_coef, 0.0)
+        _require_at_least("ent_coef", self.ent_coef, 0.0)
+        _require_at_least("max_grad_norm", self.max_grad_norm, 0.0, strict=True)
+        _require_at_least("reward_scale", self.reward_scale, 0.0, strict=True)
+        for name in ("clip_range_vf", "target_kl", "learning_rate"):
+            value = getattr(self, name)
+            if value is not None:
+                _require_at_least(name, value, 0.0, strict=True)
+        for name in ("n_epochs", "envs_per_minibatch", "batch_size"):
+            _require_at_least(name, getattr(self, name), 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class ArmConfig:
+    """One arm of a comparison: encoder → memory cell → heads, as data.
+
+    Example:
+        >>> ArmConfig("wide", cell="lstm", hidden_dim=128).encoder_sizes
+        ()
+    """
+
+    name: str
+    """What tables, plots and files call this arm."""
+    cell: CellName = "none"
+    """Memory cell: none or lstm."""
+    encoder_sizes: tuple[int, ...] = ()
+    """Widths of the ReLU layers in front of the cell; empty feeds the observation straight in."""
+    hidden_dim: int = 64
+    """Width of the memory; unused without one."""
+    learning_rate: float = 3e-4
+    """Initial learning rate of Adam."""
+
+    def __post_init__(self) -> None:
+        """Check that the arm can be built."""
+        require(bool(self.name), "an arm needs a name")
+        require(self.cell in ("none", "lstm"), f"cell is {self.cell!r}: it must be 'none' or 'lstm'")
+        _require_at_least("hidden_dim", self.hidden_dim, 1)
+        _require_at_least("learning_rate", self.learning_rate, 0.0, strict=True)
+        for width in self.encoder_sizes:
+            _require_at_least("encoder_sizes", width, 1)
+
+    @property
+    def has_memory(self) -> bool:
+        """Whether the arm carries anything from one step to the next."""
+        return self.cell != "none"
+
+
+ARMS: dict[str, ArmConfig] = {
+    "lstm": ArmConfig("lstm", cell="lstm", hidden_dim=64, learning_rate=1.5e-3),
+    "mlp": ArmConfig("mlp", encoder_sizes=(128, 128), learning_rate=3e-4),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainConfig:
+    """How one arm is trained: the budget, the window, and PPO."""
+
+    total_timesteps: int = 500_000
+    """Environment steps per arm and seed, over all environments; whole windows are run."""
+    num_envs: int = 16
+    """Environments stepped side by side."""
+    num_steps: int = 128
+    """Steps of each environment that one update learns from (the window)."""
+    window_start: WindowStart = "cold"
+    """Memory at a window's start: cold (zeros, acting and learning) or stored (carried on)."""
+    ppo: PPOConfig = PPOConfig()
+    """The learning algorithm."""
+
+    def __post_init__(self) -> None:
+        """Check what does not depend on the arm."""
+        for name in ("num_envs", "num_steps", "total_timesteps"):
+            _require_at_least(name, getattr(self, name), 1)
+        require(
+            self.window_start in ("cold", "stored"),
+            f"window_start is {self.window_start!r}: it must be 'cold' or 'stored'",
+        )
+        require(
+            self.num_updates >= 1,
+            f"total_timesteps is {self.total_timesteps}, less than one window of {self.num_envs} environments"
+            f" x {self.num_steps} steps: give at least {self.steps_per_update}",
+        )
+
+    @property
+    def steps_per_update(self) -> int:
+        """Environment steps in one window of all environments."""
+        return self.num_envs * self.num_steps
+
+    @property
+    def num_updates(self) -> int:
+        """Whole windows within the budget."""
+        return self.total_timesteps // self.steps_per_update
+
+    def rows_per_minibatch(self, arm: ArmConfig) -> int:
+        """Rows of one minibatch: windows for an arm with memory, transitions without.
+
+        Raises:
+            ConfigError: the window does not divide into whole minibatches.
+        """
+        if arm.has_memory:
+            _require_divides("envs_per_minibatch", self.ppo.envs_per_minibatch, "num_envs", self.num_envs)
+            return self.ppo.envs_per_minibatch
+        size, total = self.ppo.batch_size, self.steps_per_update
+        _require_divides("batch_size", size, "num_envs x num_steps", total)
+        return size
+
+    def learning_rate(self, arm: ArmConfig) -> float:
+        """The arm's initial learning rate, unless the PPO settings override it."""
+        return arm.learning_rate if self.ppo.learning_rate is None else self.ppo.learning_rate
+
+
+def _require_divides(name: str, size: int, total_name: str, total: int) -> None:
+    if total % size:
+        near = min((d for d in range(1, total + 1) if total % d == 0), key=lambda d: (abs(d - size), d))
+        raise ConfigError(
+            f"{total_name} is {total}, which {name} {size} does not divide:"
+            f" set {name} to {near}, or change {total_name}"
+        )
+
+
+def arm_from(value: str | ArmConfig) -> ArmConfig:
+    """Look a preset up by name, or pass an `ArmConfig` through.
+
+    Raises:
+        ConfigError: no preset has that name; the nearest one is suggested.
+    """
+    if isinstance(value, ArmConfig):
+        return value
+    if value not in ARMS:
+        raise ConfigError(f"no arm is called {value!r}{nearest(value, ARMS)}")
+    return ARMS[value]
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Say which known name was probably meant, and what there is."""
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.4)
+    hint = f": did you mean {close[0]!r}?" if close else ":"
+    return f"{hint} (there are {', '.join(known)})"
+
+
+def from_dict(cls: type[Any], data: dict[str, Any]) -> Any:
+    """Rebuild one of these dataclasses from `dataclasses.asdict` after a trip through JSON."""
+    values = dict(data)
+    if cls is TrainConfig:
+        values["ppo"] = PPOConfig(**values["ppo"])
+    if cls is ArmConfig:
+        values["encoder_sizes"] = tuple(values["encoder_sizes"])
+    return cls(**values)

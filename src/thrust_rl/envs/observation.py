@@ -1,0 +1,107 @@
+"""Observation models: flicker (independent or in bursts) and masks."""
+
+import dataclasses
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool
+
+from thrust_rl.config import require
+from thrust_rl.types import Frame, Key, Obs
+
+
+@dataclasses.dataclass(frozen=True)
+class Flicker:
+    """Blanks whole frames to zeros with stationary probability `flicker_prob` (Hausknecht & Stone 2015).
+
+    Without `burst_len`, each frame is an independent coin. With it, blanking is a two-state Markov chain
+    whose blank runs last `burst_len` frames on average at the same blank fraction. An independent coin is that
+    chain with `burst_len` 1/(1-p), so both are one model.
+
+    Raises:
+        ConfigError: the probability or the burst length is out of range; the message says why.
+
+    Example:
+        >>> Flicker(0.5, burst_len=4.0).mean_visible_run
+        4.0
+    """
+
+    flicker_prob: float = 0.5
+    burst_len: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check that such a chain exists."""
+        p, length = self.flicker_prob, self.burst_len
+        require(0.0 <= p <= 1.0, f"flicker_prob is {p}: a probability must lie in [0, 1]")
+        if length is None:
+            return
+        require(
+            0.0 < p < 1.0,
+            f"flicker_prob is {p} with burst_len {length}: bursts need a probability strictly between 0 and 1,"
+            " because at 0 or 1 there are no runs to have a length; drop burst_len",
+        )
+        require(1.0 <= length < float("inf"), f"burst_len is {length}: a blank run lasts at least 1 frame")
+        require(
+            self.mean_visible_run >= 1.0,
+            f"burst_len is {length} with flicker_prob {p}: visible runs would last {self.mean_visible_run:.3g} frames"
+            f" on average, which is under 1; raise burst_len to at least {p / (1.0 - p):.4g} or lower flicker_prob",
+        )
+
+    @property
+    def mean_visible_run(self) -> float:
+        """L(1-p)/p: frames between two blank runs, on average. Only with `burst_len`."""
+        require(self.burst_len is not None, "mean_visible_run needs a burst_len")
+        return float(self.burst_len or 0.0) * (1.0 - self.flicker_prob) / self.flicker_prob
+
+    def space(self, space: gymnasium.spaces.Box) -> gymnasium.spaces.Box:
+        """The space, widened to hold a frame of zeros."""
+        low, high = np.minimum(space.low, 0), np.maximum(space.high, 0)
+        return gymnasium.spaces.Box(low, high, dtype=np.float32)
+
+    def init(self, key: Key) -> Bool[Array, ""]:
+        """Blank or not at step 0, from the stationary distribution."""
+        return jax.random.uniform(key) < self.flicker_prob
+
+    def advance(self, key: Key, state: Bool[Array, ""]) -> Bool[Array, ""]:
+        """Blank or not at the next step."""
+        if self.burst_len is None:
+            return self.init(key)
+        after_blank = 1.0 - 1.0 / self.burst_len
+        after_visible = 1.0 / self.mean_visible_run
+        return jax.random.uniform(key) < jnp.where(state, after_blank, after_visible)
+
+    def emit(self, key: Key, state: Bool[Array, ""], obs: Obs) -> tuple[Bool[Array, ""], Frame]:
+        """Zeros while blank."""
+        return state, Frame(jnp.where(state, jnp.zeros_like(obs), obs), state)
+
+
+@dataclasses.dataclass(frozen=True)
+class Mask:
+    """Shows only some coordinates of a vector, in the given order.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> Mask((0, 2)).emit(jax.random.key(0), (), jnp.arange(4.0))[1].obs.tolist()
+        [0.0, 2.0]
+    """
+
+    visible: tuple[int, ...]
+
+    def space(self, space: gymnasium.spaces.Box) -> gymnasium.spaces.Box:
+        """The visible coordinates' bounds."""
+        index = list(self.visible)
+        return gymnasium.spaces.Box(space.low[index], space.high[index], dtype=np.float32)
+
+    def init(self, key: Key) -> tuple[()]:
+        """Nothing to remember."""
+        return ()
+
+    def advance(self, key: Key, state: tuple[()]) -> tuple[()]:
+        """Nothing to do."""
+        return state
+
+    def emit(self, key: Key, state: tuple[()], obs: Obs) -> tuple[tuple[()], Frame]:
+        """The visible coordinates."""
+        return state, Frame(obs[jnp.array(self.visible)], jnp.zeros((), bool))

@@ -1,0 +1,90 @@
+"""A worker process: reads one job per line on stdin, writes events, one JSON object per line, on stdout.
+
+Started by `experiment.runner` as `python -m thrust_rl.experiment.worker`. Every event is a heartbeat, written between
+compiled chunks by the thread that trains: a stalled computation is silent, and the parent notices.
+"""
+
+import json
+import os
+import queue
+import sys
+import threading
+from typing import IO, Any
+
+from thrust_rl.experiment.jobs import Job, SeedResult
+from thrust_rl.training.train import Progress, TrainingError, TrainResult
+
+
+def main() -> None:
+    """Serve jobs until stdin closes; then leave at once, even in the middle of one."""
+    events = _private_stdout()
+    jobs: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=_read_jobs, args=(jobs,), daemon=True).start()
+
+    import jax
+
+    _send(events, {"event": "hello", "backend": jax.default_backend()})
+    while True:
+        _serve(Job.from_dict(json.loads(jobs.get())), events)
+
+
+def _serve(job: Job, events: IO[str]) -> None:
+    from thrust_rl.envs.registry import make
+    from thrust_rl.training.train import train
+
+    def report(progress: Progress) -> None:
+        _send(events, {"event": "progress", **progress._asdict()})
+
+    try:
+        env = make(job.env, **job.env_params)
+        results = train(env, job.arm, job.config, seeds=job.seeds, on_progress=report)
+    except (TrainingError, ValueError, TypeError) as error:
+        _send(events, {"event": "error", "message": str(error)})
+        return
+    _send(events, {"event": "result", "seeds": [_as_data(result) for result in results]})
+
+
+def _as_data(result: TrainResult) -> dict[str, Any]:
+    import dataclasses
+
+    return dataclasses.asdict(
+        SeedResult(
+            seed=result.seed,
+            params=result.params,
+            final=result.curve.final,
+            best=result.curve.best,
+            curve_steps=tuple(result.curve.steps),
+            curve_mean_return=tuple(result.curve.mean_return),
+            episodes=result.curve.episodes,
+            steps=result.steps,
+            steps_per_second=result.steps_per_second,
+            seconds_compile=result.seconds_compile,
+            seconds_run=result.seconds_run,
+        )
+    )
+
+
+def _private_stdout() -> IO[str]:
+    """Keep stdout for events alone: whatever else prints goes to stderr."""
+    events = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return events
+
+
+def _read_jobs(jobs: "queue.Queue[str]") -> None:
+    for line in sys.stdin:
+        jobs.put(line)
+    os._exit(0)  # the parent is gone or done with us; a running computation cannot be asked to stop
+
+
+def _send(events: IO[str], event: dict[str, Any]) -> None:
+    try:
+        events.write(json.dumps(event) + "\n")
+        events.flush()
+    except BrokenPipeError:
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

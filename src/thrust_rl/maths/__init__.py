@@ -1,0 +1,1 @@
+"""Pure functions: returns, losses, distributions, running moments, initializers, random keys."""

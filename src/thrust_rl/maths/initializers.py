@@ -1,0 +1,18 @@
+"""Orthogonal initialization of weights (Saxe et al. 2014), as PPO implementations use it."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from thrust_rl.types import Key
+
+RELU_GAIN = math.sqrt(2.0)
+ACTOR_GAIN = 0.01  # near-uniform first policy
+CRITIC_GAIN = 1.0
+
+
+def orthogonal(key: Key, rows: int, columns: int, *, gain: float) -> Float[Array, "rows columns"]:
+    """A matrix whose shorter side is orthonormal times `gain`."""
+    return jax.nn.initializers.orthogonal(scale=gain)(key, (rows, columns), jnp.float32)

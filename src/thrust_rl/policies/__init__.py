@@ -1,0 +1,1 @@
+"""Policies: encoder → memory cell → heads."""

@@ -1,0 +1,1 @@
+"""Rollouts: how experience is collected and shaped."""

@@ -1,0 +1,1 @@
+"""Learning: the PPO update and the loop around it."""

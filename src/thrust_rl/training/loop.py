@@ -1,0 +1,118 @@
+"""Training as pure functions: a state, one update of it, and a chunk of updates in one compiled call."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int, PyTree
+
+from thrust_rl.config import ArmConfig, TrainConfig
+from thrust_rl.envs.core import FunctionalEnv
+from thrust_rl.maths.keys import Purpose, environment_keys, purpose_key, step_key
+from thrust_rl.maths.moments import Moments
+from thrust_rl.policies.actor_critic import build_policy
+from thrust_rl.rollout.collect import Actor, collect, initial_actor
+from thrust_rl.training.ppo import (
+    Learner,
+    UpdateStats,
+    annealed,
+    experience_of,
+    make_optimizer,
+    update,
+    with_learning_rate,
+)
+from thrust_rl.types import Key
+
+CHUNK_CAPACITY = 64  # updates one compiled call can run at most
+
+
+class TrainState(NamedTuple):
+    """Everything that training is, as one pytree."""
+
+    learner: Learner
+    actor: Actor
+    moments: Moments
+    key: Key
+    update: Int[Array, ""]
+
+
+class UpdateRecord(NamedTuple):
+    """What one update leaves for the host."""
+
+    episode_return: Float[Array, "time env"]  # raw, where an episode ended, else NaN
+    stats: UpdateStats
+    finite: dict[str, Bool[Array, ""]]  # by name of what was checked
+
+
+def initial_state(env: FunctionalEnv, arm: ArmConfig, config: TrainConfig, seed: Int[Array, ""]) -> TrainState:
+    """The state before the first update; everything random in it comes from `seed`."""
+    key = jax.random.key(seed)
+    (obs_dim,) = env.observation_space.shape
+    policy = build_policy(arm, obs_dim=obs_dim, num_actions=int(env.action_space.n), key=key)
+    opt_state = make_optimizer(config.ppo).init(policy)
+    actor, moments = initial_actor(env, policy, environment_keys(key, config.num_envs), config)
+    learner = Learner(policy, with_learning_rate(opt_state, jnp.asarray(config.learning_rate(arm))))
+    return TrainState(learner, actor, moments, key, jnp.zeros((), jnp.int32))
+
+
+def train_update(
+    env: FunctionalEnv, arm: ArmConfig, config: TrainConfig, state: TrainState
+) -> tuple[TrainState, UpdateRecord]:
+    """Collect one window and learn from it."""
+    actor, moments, window = collect(
+        env,
+        state.learner.policy,
+        state.actor,
+        state.moments,
+        environment_keys(state.key, config.num_envs),
+        first_step=state.update * config.num_steps,
+        config=config,
+    )
+    rate = jnp.asarray(config.learning_rate(arm))
+    if config.ppo.anneal_lr:
+        rate = annealed(rate, update=state.update, num_updates=config.num_updates)
+    experience = experience_of(window.rollout, config.ppo, has_memory=arm.has_memory)
+    learner, stats = update(
+        state.learner._replace(opt_state=with_learning_rate(state.learner.opt_state, rate)),
+        experience,
+        step_key(purpose_key(state.key, Purpose.SHUFFLE), state.update),
+        optimizer=make_optimizer(config.ppo),
+        config=config.ppo,
+        rows_per_minibatch=config.rows_per_minibatch(arm),
+    )
+    finite = {
+        "observations": window.rollout.obs,
+        "rewards": window.rollout.reward,
+        "values": window.rollout.value,
+        "losses": stats.losses,
+        "parameters": learner.policy,
+    }
+    record = UpdateRecord(window.episode_return, stats, {name: all_finite(tree) for name, tree in finite.items()})
+    return TrainState(learner, actor, moments, state.key, state.update + 1), record
+
+
+def train_chunk(
+    env: FunctionalEnv, arm: ArmConfig, config: TrainConfig, state: TrainState, num_updates: Int[Array, ""]
+) -> tuple[TrainState, UpdateRecord]:
+    """Run `num_updates` updates, at most `CHUNK_CAPACITY`, without coming back to the host.
+
+    The number is data: chunks of any length share one compilation, and how a run is cut into chunks changes nothing.
+
+    Returns:
+        The state, and records with leading axis `[CHUNK_CAPACITY]` of which the first `num_updates` are filled.
+    """
+    shapes = jax.eval_shape(lambda s: train_update(env, arm, config, s)[1], state)
+    records = jax.tree.map(lambda leaf: jnp.zeros((CHUNK_CAPACITY, *leaf.shape), leaf.dtype), shapes)
+
+    def body(i: Int[Array, ""], carry: tuple[TrainState, UpdateRecord]) -> tuple[TrainState, UpdateRecord]:
+        state, records = carry
+        state, record = train_update(env, arm, config, state)
+        return state, jax.tree.map(lambda all_, one: all_.at[i].set(one), records, record)
+
+    return lax.fori_loop(0, num_updates, body, (state, records))
+
+
+def all_finite(tree: PyTree) -> Bool[Array, ""]:
+    """Whether no leaf holds a NaN or an infinity."""
+    return jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(tree)]))

@@ -1,0 +1,52 @@
+"""Records that cross floors: what an environment returns, what a policy says, what learning sees."""
+
+from typing import NamedTuple, TypeAlias
+
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
+
+Key: TypeAlias = PRNGKeyArray
+Obs: TypeAlias = Float[Array, "..."]
+Memory: TypeAlias = PyTree
+
+
+class Frame(NamedTuple):
+    """One observation as the sensor delivered it."""
+
+    obs: Obs  # o_t, after the observation model, before normalizing
+    blank: Bool[Array, ""]  # o_t was blanked by the observation model
+
+
+class StepResult(NamedTuple):
+    """What one transition t → t+1 produced; `obs` is the true successor, before any reset."""
+
+    obs: Obs  # o_{t+1}
+    blank: Bool[Array, ""]  # about o_{t+1}
+    reward: Float[Array, ""]  # r_{t+1}, raw
+    terminated: Bool[Array, ""]  # absorbing state: the successor is worth 0
+    truncated: Bool[Array, ""]  # cut by a limit: the successor's value is bootstrapped
+
+
+class PolicyOutput(NamedTuple):
+    """What an actor-critic says about observations; leading axes follow the input."""
+
+    logits: Float[Array, "*axes action"]  # unnormalized log-probabilities of the actions
+    value: Float[Array, "*axes"]  # state value, in scaled-reward units
+
+
+class Rollout(NamedTuple):
+    """One window of experience, trajectory-major: the only thing learning ever sees.
+
+    Leaves are `[env, time, ...]`. `terminated` and `truncated` belong to the transition that
+    *leaves* o_t; `episode_start` belongs to o_t itself.
+    """
+
+    obs: Float[Array, "env time *obs"]  # o_t, as the policy consumed it (normalized)
+    episode_start: Bool[Array, "env time"]  # o_t opens an episode: forget before reading it
+    action: Int[Array, "env time"]  # a_t
+    log_prob: Float[Array, "env time"]  # log π(a_t | o_≤t) of the acting policy
+    value: Float[Array, "env time"]  # V(o_≤t) of the acting policy
+    reward: Float[Array, "env time"]  # r_{t+1}, scaled
+    terminated: Bool[Array, "env time"]
+    truncated: Bool[Array, "env time"]
+    bootstrap_value: Float[Array, "env time"]  # V of the true successor; read where truncated or last
+    memory: Memory  # m_0 per environment, leaves [env, ...]
