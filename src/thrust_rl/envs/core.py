@@ -112,18 +112,19 @@ class FunctionalEnv:
     def step(self, key: Key, state: EnvState, action: Int[Array, ""]) -> tuple[EnvState, StepResult]:
         """One transition. When physics ends on the very step of the limit, it terminated."""
         physics, reward, terminated = self.physics.step(purpose_key(key, Purpose.PHYSICS), state.physics, action)
-        sensor_key = purpose_key(key, Purpose.SENSOR)
-        sensor = self.sensor.advance(sensor_key, state.sensor)
-        sensor, frame = self.sensor.emit(sensor_key, sensor, self.physics.observe(physics))
+        sensor = self.sensor.advance(purpose_key(key, Purpose.SENSOR), state.sensor)
+        sensor, frame = self._emit(key, sensor, physics)
         elapsed = state.elapsed + 1
         truncated = (elapsed >= self.max_steps) & ~terminated
         return EnvState(physics, sensor, elapsed), StepResult(frame.obs, frame.blank, reward, terminated, truncated)
 
     def _begin(self, key: Key, sensor: SensorState) -> tuple[EnvState, Frame]:
         physics = self.physics.init(purpose_key(key, Purpose.RESET))
-        obs = self.physics.observe(physics)
-        sensor, frame = self.sensor.emit(purpose_key(key, Purpose.SENSOR), sensor, obs)
+        sensor, frame = self._emit(key, sensor, physics)
         return EnvState(physics, sensor, jnp.zeros((), jnp.int32)), frame
+
+    def _emit(self, key: Key, sensor: SensorState, physics: PhysicsState) -> tuple[SensorState, Frame]:
+        return self.sensor.emit(purpose_key(key, Purpose.FRAME), sensor, self.physics.observe(physics))
 
 
 def step_and_restart(

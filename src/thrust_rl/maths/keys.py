@@ -12,11 +12,12 @@ class Purpose(IntEnum):
 
     PHYSICS = 0  # noise of a transition
     RESET = 1  # first state of an episode
-    SENSOR = 2  # what the observation model does to a frame
+    SENSOR = 2  # the observation model's clock
     ACTION = 3  # which action is drawn
     POLICY = 4  # initial parameters
     SHUFFLE = 5  # order of minibatches
     ENVIRONMENT = 6  # the stream of one environment of a batch
+    FRAME = 7  # noise that the observation model puts into one frame
 
 
 def purpose_key(key: Key, purpose: Purpose) -> Key:
