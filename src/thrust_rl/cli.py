@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -24,7 +24,7 @@ class Compare:
     Ends with a table, one sentence, result.json and curve.png. Ctrl-C keeps what was finished.
     """
 
-    env: tyro.conf.Positional[str]
+    env: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ENV")]
     """Environment: CartPole-v1, FlickeringCartPole-v0 or MaskedCartPole-v0."""
     arms: tuple[str, ...] = ("lstm", "mlp")
     """Arms to compare: lstm (LSTM 64, no encoder), mlp (2 x 128 ReLU, no memory)."""
@@ -55,10 +55,13 @@ class Compare:
 def main(argv: list[str] | None = None) -> None:
     """Run the command line; exits with 2 on bad input, 1 on a failed run, 130 when interrupted."""
     arguments = sys.argv[1:] if argv is None else argv
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # no ≤ in the terminal's encoding is no reason to fail
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # end as tidily as on Ctrl-C
     if arguments == ["--version"]:
         print(f"thrust-rl {importlib.metadata.version('thrust-rl')}")
         return
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # end as tidily as on Ctrl-C
     try:
         sys.exit(_compare(_parse(arguments)))
     except ConfigError as error:
@@ -80,11 +83,16 @@ def _parse(arguments: list[str]) -> Compare:
 
 def one_line(box: str) -> str:
     """The argument parser's boxed message as one line: its first section, and the option it suggests."""
-    lines = [line.strip("│ ") for line in box.splitlines() if not line.startswith(("╭", "╰"))]
-    first = " ".join(itertools.takewhile(lambda line: not line.startswith("─"), lines))
+    lines = [line.strip("│ ") for line in box.splitlines()[1:] if not line.startswith("╰")]  # the first is the title
+    text = itertools.dropwhile(_is_rule, lines)  # where the box is drawn in ASCII, a rule is under the title
+    first = " ".join(itertools.takewhile(lambda line: not _is_rule(line), text))
     first = re.sub(r"^Error parsing __tyro-dummy-inner__[\w.]*: ", "", first)
     meant = re.search(r"Perhaps you meant:\s+(--[\w-]+)", " ".join(lines))
     return f"{first}: did you mean {meant.group(1)}?" if meant else f"{first} (see thrust compare --help)"
+
+
+def _is_rule(line: str) -> bool:
+    return not line.strip("─-")
 
 
 def _fail(message: str, *, status: int) -> None:
@@ -105,6 +113,7 @@ def _compare(options: Compare) -> int:
         seed=options.seed,
         config=options.train,
         env_params=options.env_params(),
+        workers=options.workers,
     )
     jobs = plan(options.env, **settings)
     folder = writable_folder(options.out or Path("runs") / f"{options.env}-{time.strftime('%Y%m%d-%H%M%S')}")
@@ -114,7 +123,7 @@ def _compare(options: Compare) -> int:
     arms = list(dict.fromkeys(job.arm.name for job in jobs))
     try:
         with LiveProgress(console, arms, steps_per_arm=steps_per_arm) as progress:
-            comparison = compare(options.env, **settings, out=folder, workers=options.workers, listener=progress)
+            comparison = compare(options.env, **settings, out=folder, listener=progress)
     except RunError as error:
         _fail(f"{error}; what had finished is in {folder / 'result.json'}", status=1)
     console.print(results_table(comparison))

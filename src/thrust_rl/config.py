@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 WindowStart = Literal["cold", "stored"]
 CellName = Literal["none", "lstm"]
+ActivationName = Literal["relu", "tanh"]
 
 
 class ConfigError(ValueError):
@@ -30,6 +31,13 @@ def _require_at_least(name: str, value: float, low: float, *, strict: bool = Fal
     """Check that `value` is a finite number at (or, if strict, above) `low`."""
     ok = math.isfinite(value) and (value > low if strict else value >= low)
     require(ok, f"{name} is {value}: it must be {'greater than' if strict else 'at least'} {low}")
+
+
+def _require_count(name: str, value: object) -> None:
+    """Check that `value` is a whole number of at least 1."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ConfigError(f"{name} is {value!r}: it must be a whole number")
+    _require_at_least(name, value, 1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +91,7 @@ class PPOConfig:
             if value is not None:
                 _require_at_least(name, value, 0.0, strict=True)
         for name in ("n_epochs", "envs_per_minibatch", "batch_size"):
-            _require_at_least(name, getattr(self, name), 1)
+            _require_count(name, getattr(self, name))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,20 +108,26 @@ class ArmConfig:
     cell: CellName = "none"
     """Memory cell: none or lstm."""
     encoder_sizes: tuple[int, ...] = ()
-    """Widths of the ReLU layers in front of the cell; empty feeds the observation straight in."""
+    """Widths of the layers in front of the cell; empty feeds the observation straight in."""
     hidden_dim: int = 64
     """Width of the memory; unused without one."""
     learning_rate: float = 3e-4
     """Initial learning rate of Adam."""
+    activation: ActivationName = "relu"
+    """What follows every layer of the encoder: relu or tanh."""
+    orthogonal_init: bool = True
+    """Orthogonal weights in encoder and heads; else uniform ones of the same variance. An LSTM's are orthogonal."""
 
     def __post_init__(self) -> None:
         """Check that the arm can be built."""
         require(bool(self.name), "an arm needs a name")
         require(self.cell in ("none", "lstm"), f"cell is {self.cell!r}: it must be 'none' or 'lstm'")
-        _require_at_least("hidden_dim", self.hidden_dim, 1)
+        known = ("relu", "tanh")
+        require(self.activation in known, f"activation is {self.activation!r}: it must be 'relu' or 'tanh'")
+        _require_count("hidden_dim", self.hidden_dim)
         _require_at_least("learning_rate", self.learning_rate, 0.0, strict=True)
         for width in self.encoder_sizes:
-            _require_at_least("encoder_sizes", width, 1)
+            _require_count("encoder_sizes", width)
 
     @property
     def has_memory(self) -> bool:
@@ -145,7 +159,7 @@ class TrainConfig:
     def __post_init__(self) -> None:
         """Check what does not depend on the arm."""
         for name in ("num_envs", "num_steps", "total_timesteps"):
-            _require_at_least(name, getattr(self, name), 1)
+            _require_count(name, getattr(self, name))
         require(
             self.window_start in ("cold", "stored"),
             f"window_start is {self.window_start!r}: it must be 'cold' or 'stored'",
@@ -173,10 +187,14 @@ class TrainConfig:
             ConfigError: the window does not divide into whole minibatches.
         """
         if arm.has_memory:
-            _require_divides("envs_per_minibatch", self.ppo.envs_per_minibatch, "num_envs", self.num_envs)
+            require_divides("envs_per_minibatch", self.ppo.envs_per_minibatch, "num_envs", self.num_envs)
             return self.ppo.envs_per_minibatch
         size, total = self.ppo.batch_size, self.steps_per_update
-        _require_divides("batch_size", size, "num_envs x num_steps", total)
+        require(
+            size > 1 or not self.ppo.normalize_advantage,
+            "batch_size is 1: a single advantage cannot be standardized; raise it, or turn normalize_advantage off",
+        )
+        require_divides("batch_size", size, "num_envs x num_steps", total)
         return size
 
     def learning_rate(self, arm: ArmConfig) -> float:
@@ -184,7 +202,8 @@ class TrainConfig:
         return arm.learning_rate if self.ppo.learning_rate is None else self.ppo.learning_rate
 
 
-def _require_divides(name: str, size: int, total_name: str, total: int) -> None:
+def require_divides(name: str, size: int, total_name: str, total: int) -> None:
+    """Raise `ConfigError`, naming the nearest divisor, unless `size` divides `total`."""
     if total % size:
         near = min((d for d in range(1, total + 1) if total % d == 0), key=lambda d: (abs(d - size), d))
         raise ConfigError(

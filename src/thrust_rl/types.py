@@ -2,9 +2,11 @@
 
 from typing import NamedTuple, TypeAlias
 
+import jaxtyping
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 Key: TypeAlias = PRNGKeyArray
+StreamKeys: TypeAlias = jaxtyping.Key[Array, " env"]  # one key per environment
 Obs: TypeAlias = Float[Array, "..."]
 Memory: TypeAlias = PyTree
 

@@ -44,7 +44,7 @@ class Flicker:
         )
         require(1.0 <= length < float("inf"), f"burst_len is {length}: a blank run lasts at least 1 frame")
         require(
-            self.mean_visible_run >= 1.0,
+            self.mean_visible_run >= 1.0 - 1e-9,  # 4(1-0.8)/0.8 rounds to just under 1
             f"burst_len is {length} with flicker_prob {p}: visible runs would last {self.mean_visible_run:.3g} frames"
             f" on average, which is under 1; raise burst_len to at least {p / (1.0 - p):.4g} or lower flicker_prob",
         )
@@ -69,7 +69,7 @@ class Flicker:
         if self.burst_len is None:
             return self.init(key)
         after_blank = 1.0 - 1.0 / self.burst_len
-        after_visible = 1.0 / self.mean_visible_run
+        after_visible = min(1.0, 1.0 / self.mean_visible_run)
         return jax.random.uniform(key) < jnp.where(state, after_blank, after_visible)
 
     def emit(self, key: Key, state: Bool[Array, ""], obs: Obs) -> tuple[Bool[Array, ""], Frame]:

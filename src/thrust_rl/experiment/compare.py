@@ -51,8 +51,7 @@ def compare(
         17539
     """
     config = config or TrainConfig()
-    jobs = plan(env, arms=arms, seeds=seeds, seed=seed, config=config, env_params=env_params)
-    require(workers is None or workers >= 1, f"workers is {workers}: it must be at least 1")
+    jobs = plan(env, arms=arms, seeds=seeds, seed=seed, config=config, env_params=env_params, workers=workers)
     folder = writable_folder(out) if out is not None else None
     finished: list[tuple[Job, SeedResult]] = []
     complete = False
@@ -78,6 +77,7 @@ def plan(
     seed: int,
     config: TrainConfig,
     env_params: Mapping[str, EnvParam] | None,
+    workers: int | None = None,
 ) -> list[Job]:
     """Check everything that can be checked before the first step, and list the runs, arm by arm.
 
@@ -85,6 +85,7 @@ def plan(
         ConfigError: a setting breaks a rule.
     """
     require(seeds >= 1, f"seeds is {seeds}: every arm needs at least one seed")
+    require(workers is None or workers >= 1, f"workers is {workers}: it must be at least 1")
     require(0 <= seed <= MAX_SEED - seeds, f"seed is {seed}: it must lie in [0, {MAX_SEED - seeds}]")
     require(len(arms) >= 1, "arms is empty: name at least one, for example lstm")
     chosen = [arm_from(arm) for arm in arms]
@@ -117,9 +118,9 @@ def writable_folder(path: str | Path) -> Path:
 
 def save(comparison: Comparison, folder: Path) -> None:
     """Write `result.json` and, if there is a curve, `curve.png`."""
+    write_json(folder / "result.json", comparison.to_dict())  # first: an impatient second Ctrl-C may cut the rest off
     from thrust_rl.experiment.plots import plot_curves
 
-    write_json(folder / "result.json", comparison.to_dict())
     plot_curves(comparison, folder / "curve.png")
 
 

@@ -100,6 +100,8 @@ def _verdict(first: ArmResult, second: ArmResult, num_seeds: int) -> str:
     leads = sum(a > b for a, b in finals)
     gap = math.fsum(a - b for a, b in finals) / len(finals)
     names = f"{first.arm.name} {{}} {second.arm.name}"
+    if f"{gap:.1f}" == "0.0":
+        return f"No clear winner: {names.format('and')} are level at a mean final return of {first.final:.1f}."
     numbers = f"mean final return {first.final:.1f} against {second.final:.1f}"
     seeds = f"{leads} of {num_seeds} seed{'s' if num_seeds != 1 else ''}"
     if leads == num_seeds:
@@ -108,9 +110,10 @@ def _verdict(first: ArmResult, second: ArmResult, num_seeds: int) -> str:
 
 
 def _arm_data(arm: ArmResult) -> dict[str, Any]:
+    config = dataclasses.asdict(arm.arm) | {"encoder_sizes": list(arm.arm.encoder_sizes)}
     return {
         "params": arm.params,
-        "config": {**dataclasses.asdict(arm.arm), "learning_rate": arm.learning_rate},
+        "config": {**config, "learning_rate": arm.learning_rate},
         "mean": {"final": arm.final, "best": arm.best},
         "seeds": [_seed_data(seed) for seed in arm.seeds],
     }

@@ -26,7 +26,7 @@ def plot_curves(comparison: Comparison, path: Path) -> None:
     axes.set_ylabel("mean return, last ≤100 episodes")
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    if any(arm.seeds for arm in comparison.arms):
+    if axes.lines:
         axes.legend(frameon=False, loc="upper left")
     temporary = path.with_name(f".{path.name}.part")
     figure.savefig(temporary, format="png")

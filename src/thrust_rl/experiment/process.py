@@ -41,7 +41,8 @@ class WorkerProcess:
             stdout=subprocess.PIPE,
             stderr=self.complaints,
             env={**os.environ, "NPROC": "1"},
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             start_new_session=True,  # Ctrl-C reaches the parent alone, which then ends its workers
         )
         self.job: Job | None = None
@@ -56,7 +57,9 @@ class WorkerProcess:
     def _listen(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            self._inbox.put((self, json.loads(line)))
+            event = _as_event(line)
+            if event is not None:
+                self._inbox.put((self, event))
         self._inbox.put((self, {"event": "gone"}))
 
     def start(self, job: Job) -> None:
@@ -92,3 +95,12 @@ class WorkerProcess:
         lines = self.complaints.read().decode(errors="replace").strip().splitlines()
         self.complaints.close()
         return lines[-1] if lines else f"exit status {self.process.returncode}"
+
+
+def _as_event(line: str) -> dict[str, Any] | None:
+    """The event on a line; None for what something else printed before the worker made stdout its own."""
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) and "event" in event else None

@@ -6,6 +6,7 @@ workers use the cores. On an accelerator one worker runs all seeds of an arm in 
 """
 
 import dataclasses
+import json
 import os
 import queue
 import sys
@@ -17,6 +18,9 @@ from thrust_rl.experiment.jobs import Job, SeedResult
 from thrust_rl.experiment.process import Patience, WorkerProcess
 
 EventKind = Literal["started", "progress", "finished", "restarted"]
+
+POLL_SECONDS = 0.2
+HELD_UP_SECONDS = 1.0  # longer than this between two looks at the workers, and it was we who were not there
 
 WORKER_COMMAND = (sys.executable, "-m", "thrust_rl.experiment.worker")
 
@@ -60,6 +64,7 @@ class Runner:
         self._inbox: queue.Queue[tuple[WorkerProcess, dict[str, Any]]] = queue.Queue()
         self._pending: list[Job] = []
         self._attempts: dict[str, int] = {}
+        self._looked = time.monotonic()
 
     def __enter__(self) -> "Runner":
         """The runner itself."""
@@ -84,17 +89,19 @@ class Runner:
             RunError: a job failed, or its worker died or stalled `attempts` times.
         """
         self._pending, left = list(jobs), sum(len(job.seeds) for job in jobs)
+        self._looked = time.monotonic()
         self._start_worker()
         while left:
             finished = self._next_finished()
             if finished is not None:
                 left -= len(finished[1])
                 yield finished
+                self._tell(JobEvent("finished", finished[0]))  # not before the caller has it: Ctrl-C may come any time
 
     def _next_finished(self) -> tuple[Job, list[SeedResult]] | None:
         """Wait a moment for an event and act on it."""
         try:
-            worker, event = self._inbox.get(timeout=0.2)
+            worker, event = self._inbox.get(timeout=POLL_SECONDS)
         except queue.Empty:
             self._replace_stalled()
             return None
@@ -109,7 +116,7 @@ class Runner:
             case "error":
                 raise RunError(f"{self._job_of(worker).label}: {event['message']}")
             case "gone":
-                self._replace(worker, "its worker process died")
+                self._lose(worker)
             case "result":
                 return self._finish(worker, event)
         self._replace_stalled()
@@ -126,7 +133,6 @@ class Runner:
             self._start_worker()
 
     def _finish(self, worker: WorkerProcess, event: dict[str, Any]) -> tuple[Job, list[SeedResult]]:
-        self._report("finished", worker, {})
         job, worker.job = self._job_of(worker), None
         self._give(worker)
         return job, [SeedResult.from_dict(data) for data in event["seeds"]]
@@ -149,10 +155,24 @@ class Runner:
         self._report("started", worker, {})
 
     def _replace_stalled(self) -> None:
+        now = time.monotonic()
+        away, self._looked = now - self._looked, now
+        if away > HELD_UP_SECONDS:  # suspended, or a slow listener: events may be waiting, so nobody counts as silent
+            for worker in self._workers:
+                worker.heard += away
+            return
         for worker in list(self._workers):
             waiting = worker.job is not None or not worker.greeted
             if waiting and worker.silent_too_long(self._patience):
                 self._replace(worker, f"no sign of progress for {time.monotonic() - worker.heard:.0f} s")
+
+    def _lose(self, worker: WorkerProcess) -> None:
+        """Replace a worker that died, unless there was nothing left for it to do."""
+        if worker.greeted and worker.job is None:
+            self._workers.remove(worker)
+            worker.end()
+        else:
+            self._replace(worker, "its worker process died")
 
     def _replace(self, worker: WorkerProcess, reason: str) -> None:
         """End a worker and start its job over on a new one: the job is deterministic, so nothing is lost but time."""
@@ -186,7 +206,8 @@ def by_arm(jobs: Sequence[Job]) -> list[Job]:
     """Join the jobs that differ only in their seeds."""
     joined: dict[str, Job] = {}
     for job in jobs:
-        before = joined.get(job.arm.name)
+        rest = json.dumps(dataclasses.replace(job, seeds=()).to_dict())
+        before = joined.get(rest)
         seeds = (*before.seeds, *job.seeds) if before else job.seeds
-        joined[job.arm.name] = dataclasses.replace(job, seeds=seeds)
+        joined[rest] = dataclasses.replace(job, seeds=seeds)
     return list(joined.values())

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -33,7 +32,7 @@ class LiveProgress:
         }
         self._steps: dict[tuple[str, int], int] = {}
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "LiveProgress":
         """Start drawing."""
         self._progress.start()
         return self

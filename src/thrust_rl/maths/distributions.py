@@ -10,7 +10,7 @@ from thrust_rl.types import Key
 
 
 class Categorical(NamedTuple):
-    """A choice among `action` alternatives, given by unnormalized log-probabilities.
+    """A choice among `action` alternatives, given by unnormalized log-probabilities; −inf rules one out.
 
     Example:
         >>> import jax.numpy as jnp
@@ -25,14 +25,15 @@ class Categorical(NamedTuple):
         return jax.random.categorical(key, self.logits)
 
     def log_prob(self, action: Int[Array, "*axes"]) -> Float[Array, "*axes"]:
-        """Log-probability of `action`."""
-        chosen = jax.nn.one_hot(action, self.logits.shape[-1], dtype=self.logits.dtype)
-        return jnp.sum(jax.nn.log_softmax(self.logits) * chosen, axis=-1)
+        """Log-probability of `action`, which must be one of the alternatives."""
+        chosen = jax.nn.one_hot(action, self.logits.shape[-1], dtype=bool)
+        return jnp.sum(jnp.where(chosen, jax.nn.log_softmax(self.logits), 0.0), axis=-1)
 
     def entropy(self) -> Float[Array, "*axes"]:
         """Entropy in nats."""
         log_probs = jax.nn.log_softmax(self.logits)
-        return -jnp.sum(jnp.exp(log_probs) * log_probs, axis=-1)
+        possible = jnp.where(jnp.isneginf(log_probs), 0.0, log_probs)  # 0 log 0 is 0
+        return -jnp.sum(jnp.exp(log_probs) * possible, axis=-1)
 
     def mode(self) -> Int[Array, "*axes"]:
         """The likeliest action; the first of equals."""

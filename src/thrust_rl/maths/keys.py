@@ -4,7 +4,7 @@ from enum import IntEnum
 
 import jax
 
-from thrust_rl.types import Key
+from thrust_rl.types import Key, StreamKeys
 
 
 class Purpose(IntEnum):
@@ -25,7 +25,7 @@ def purpose_key(key: Key, purpose: Purpose) -> Key:
     return jax.random.fold_in(key, purpose.value)
 
 
-def environment_keys(key: Key, num_envs: int) -> Key:
+def environment_keys(key: Key, num_envs: int) -> StreamKeys:
     """One stream key per environment index; leading axis `[env]`."""
     root = purpose_key(key, Purpose.ENVIRONMENT)
     return jax.vmap(jax.random.fold_in, in_axes=(None, 0))(root, jax.numpy.arange(num_envs))

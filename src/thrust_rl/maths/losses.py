@@ -52,5 +52,6 @@ def clipped_fraction(log_prob: Steps, acting_log_prob: Steps, *, clip_range: flo
 
 def standardized(advantage: Steps) -> Steps:
     """Zero mean and unit (population) standard deviation over all axes; constant input gives zeros."""
+    varies = jnp.max(advantage) > jnp.min(advantage)  # the mean of equal numbers may be off by a rounding error
     centred = advantage - jnp.mean(advantage)
-    return centred / (jnp.std(advantage) + 1e-8)
+    return jnp.where(varies, centred / (jnp.std(advantage) + 1e-8), 0.0)

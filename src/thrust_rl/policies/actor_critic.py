@@ -1,12 +1,14 @@
 """The one actor-critic: encoder → memory cell → actor and critic heads."""
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from thrust_rl.config import ArmConfig
-from thrust_rl.maths.initializers import ACTOR_GAIN, CRITIC_GAIN, RELU_GAIN, orthogonal
+from thrust_rl.maths.initializers import ACTOR_GAIN, CRITIC_GAIN, RELU_GAIN, orthogonal, uniform
 from thrust_rl.maths.keys import Purpose, purpose_key
 from thrust_rl.memory.core import MemoryCell
 from thrust_rl.memory.lstm import LSTM
@@ -15,14 +17,15 @@ from thrust_rl.types import Key, Memory, PolicyOutput
 
 
 class Dense(eqx.Module):
-    """x W + b on the last axis, orthogonal W and zero b."""
+    """x W + b on the last axis, zero b and W orthogonal or uniform."""
 
     weight: Float[Array, "in out"]
     bias: Float[Array, " out"]
 
-    def __init__(self, in_dim: int, out_dim: int, *, gain: float, key: Key) -> None:
+    def __init__(self, in_dim: int, out_dim: int, *, gain: float, key: Key, is_orthogonal: bool = True) -> None:
         """Draw the weight."""
-        self.weight = orthogonal(key, in_dim, out_dim, gain=gain)
+        draw = orthogonal if is_orthogonal else uniform
+        self.weight = draw(key, in_dim, out_dim, gain=gain)
         self.bias = jnp.zeros(out_dim)
 
     def __call__(self, x: Float[Array, "*axes in"]) -> Float[Array, "*axes out"]:
@@ -31,22 +34,25 @@ class Dense(eqx.Module):
 
 
 class Encoder(eqx.Module):
-    """ReLU layers of the given widths; none passes the observation through."""
+    """Layers of an arm's widths, each with its activation; none passes the observation through."""
 
     layers: tuple[Dense, ...]
+    activation: Callable[[Array], Array] = eqx.field(static=True)
 
-    def __init__(self, in_dim: int, sizes: tuple[int, ...], *, key: Key) -> None:
+    def __init__(self, in_dim: int, arm: ArmConfig, *, key: Key) -> None:
         """Draw every layer."""
-        widths = (in_dim, *sizes)
-        keys = jax.random.split(key, max(1, len(sizes)))
+        widths = (in_dim, *arm.encoder_sizes)
+        keys = jax.random.split(key, max(1, len(arm.encoder_sizes)))
         self.layers = tuple(
-            Dense(a, b, gain=RELU_GAIN, key=k) for a, b, k in zip(widths[:-1], widths[1:], keys, strict=False)
+            Dense(a, b, gain=RELU_GAIN, key=k, is_orthogonal=arm.orthogonal_init)
+            for a, b, k in zip(widths[:-1], widths[1:], keys, strict=False)
         )
+        self.activation = jax.nn.relu if arm.activation == "relu" else jnp.tanh
 
     def __call__(self, x: Float[Array, "*axes in"]) -> Float[Array, "*axes out"]:
         """Encode, on the last axis."""
         for layer in self.layers:
-            x = jax.nn.relu(layer(x))
+            x = self.activation(layer(x))
         return x
 
 
@@ -99,16 +105,21 @@ def build_policy(arm: ArmConfig, *, obs_dim: int, num_actions: int, key: Key) ->
         key: the run's root key; the numbers are drawn for the purpose `POLICY`.
     """
     encoder_key, cell_key, actor_key, critic_key = jax.random.split(purpose_key(key, Purpose.POLICY), 4)
-    encoder = Encoder(obs_dim, arm.encoder_sizes, key=encoder_key)
+    encoder = Encoder(obs_dim, arm, key=encoder_key)
     encoded = arm.encoder_sizes[-1] if arm.encoder_sizes else obs_dim
     cell = LSTM(encoded, arm.hidden_dim, key=cell_key) if arm.has_memory else NoMemory()
     features = arm.hidden_dim if arm.has_memory else encoded
     return ActorCritic(
         encoder=encoder,
         cell=cell,
-        actor=Dense(features, num_actions, gain=ACTOR_GAIN, key=actor_key),
-        critic=Dense(features, 1, gain=CRITIC_GAIN, key=critic_key),
+        actor=Dense(features, num_actions, gain=ACTOR_GAIN, key=actor_key, is_orthogonal=arm.orthogonal_init),
+        critic=Dense(features, 1, gain=CRITIC_GAIN, key=critic_key, is_orthogonal=arm.orthogonal_init),
     )
+
+
+def empty_memory(policy: ActorCritic, num_envs: int) -> Memory:
+    """m_0 for every environment, leaves `[env, ...]`."""
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_envs, *leaf.shape)), policy.initial())
 
 
 def count_parameters(policy: ActorCritic) -> int:

@@ -9,13 +9,13 @@ from jaxtyping import Array, Bool, Float, Int
 
 from thrust_rl.config import TrainConfig
 from thrust_rl.envs.core import EnvState, FunctionalEnv, step_and_restart
-from thrust_rl.maths.distributions import Categorical
-from thrust_rl.maths.keys import Purpose, purpose_key, step_key
+from thrust_rl.maths.keys import step_key
 from thrust_rl.maths.moments import Moments, initial_moments
-from thrust_rl.policies.actor_critic import ActorCritic
+from thrust_rl.maths.sampling import draw_actions
+from thrust_rl.policies.actor_critic import ActorCritic, empty_memory
 from thrust_rl.rollout.axes import trajectory_major
 from thrust_rl.rollout.normalize import observe_and_standardize, standardize_visible
-from thrust_rl.types import Frame, Key, Memory, Rollout, StepResult
+from thrust_rl.types import Frame, Memory, Rollout, StepResult, StreamKeys
 
 
 class Actor(NamedTuple):
@@ -33,6 +33,7 @@ class Window(NamedTuple):
 
     rollout: Rollout
     episode_return: Float[Array, "time env"]  # raw return of the episode that ended here, else NaN
+    finite_frames: Bool[Array, " time"]  # no frame of that step was infinite or NaN, before normalizing
 
 
 class _Step(NamedTuple):
@@ -49,7 +50,16 @@ class _Step(NamedTuple):
     bootstrap_value: Array
 
 
-def initial_actor(env: FunctionalEnv, policy: ActorCritic, streams: Key, config: TrainConfig) -> tuple[Actor, Moments]:
+class _Report(NamedTuple):
+    """What else one time step leaves: see `Window`."""
+
+    episode_return: Array
+    finite_frames: Array
+
+
+def initial_actor(
+    env: FunctionalEnv, policy: ActorCritic, streams: StreamKeys, config: TrainConfig
+) -> tuple[Actor, Moments]:
     """Begin every stream: first frames, empty memories, and the moments of those frames."""
     num_envs = streams.shape[0]
     env_state, frame = jax.vmap(env.init)(jax.vmap(step_key, in_axes=(0, None))(streams, 0))
@@ -70,7 +80,7 @@ def collect(
     policy: ActorCritic,
     actor: Actor,
     moments: Moments,
-    streams: Key,
+    streams: StreamKeys,
     *,
     first_step: Int[Array, ""],
     config: TrainConfig,
@@ -93,14 +103,14 @@ def collect(
         actor = actor._replace(memory=empty_memory(policy, streams.shape[0]))
     first_memory = actor.memory
 
-    def body(carry: tuple[Actor, Moments], t: Int[Array, ""]) -> tuple[tuple[Actor, Moments], tuple[_Step, Array]]:
+    def body(carry: tuple[Actor, Moments], t: Int[Array, ""]) -> tuple[tuple[Actor, Moments], tuple[_Step, _Report]]:
         keys = jax.vmap(step_key, in_axes=(0, None))(streams, first_step + t + 1)
-        actor, moments, step, finished = _act(env, policy, *carry, keys, t == config.num_steps - 1, config)
-        return (actor, moments), (step, finished)
+        actor, moments, step, report = _act(env, policy, *carry, keys, t == config.num_steps - 1, config)
+        return (actor, moments), (step, report)
 
-    (actor, moments), (steps, finished) = lax.scan(body, (actor, moments), jnp.arange(config.num_steps))
+    (actor, moments), (steps, reports) = lax.scan(body, (actor, moments), jnp.arange(config.num_steps))
     rollout = Rollout(*trajectory_major(steps), memory=first_memory)
-    return actor, moments, Window(rollout, finished)
+    return actor, moments, Window(rollout, *reports)
 
 
 def _act(
@@ -108,14 +118,13 @@ def _act(
     policy: ActorCritic,
     actor: Actor,
     moments: Moments,
-    keys: Key,
+    keys: StreamKeys,
     last: Bool[Array, ""],
     config: TrainConfig,
-) -> tuple[Actor, Moments, _Step, Float[Array, " env"]]:
+) -> tuple[Actor, Moments, _Step, _Report]:
     """One step of every environment."""
     memory, output = jax.vmap(policy.step)(actor.memory, actor.obs, actor.episode_start)
-    action_keys = jax.vmap(purpose_key, in_axes=(0, None))(keys, Purpose.ACTION)
-    action = jax.vmap(lambda logits, key: Categorical(logits).sample(key))(output.logits, action_keys)
+    action, log_prob = draw_actions(output.logits, keys)
     env_state, result, frame = jax.vmap(lambda *args: step_and_restart(env, *args))(keys, actor.env_state, action)
     moments, obs = _receive(moments, frame, config)
     over = result.terminated | result.truncated
@@ -124,7 +133,7 @@ def _act(
         obs=actor.obs,
         episode_start=actor.episode_start,
         action=action,
-        log_prob=Categorical(output.logits).log_prob(action),
+        log_prob=log_prob,
         value=output.value,
         reward=result.reward * config.ppo.reward_scale,
         terminated=result.terminated,
@@ -132,7 +141,8 @@ def _act(
         bootstrap_value=_bootstrap_values(policy, memory, moments, result, last, config),
     )
     actor = Actor(env_state, obs, over, memory, jnp.where(over, 0.0, episode_return))
-    return actor, moments, step, jnp.where(over, episode_return, jnp.nan)
+    finite = jnp.all(jnp.isfinite(result.obs)) & jnp.all(jnp.isfinite(frame.obs))
+    return actor, moments, step, _Report(jnp.where(over, episode_return, jnp.nan), finite)
 
 
 def _bootstrap_values(
@@ -160,8 +170,3 @@ def _bootstrap_values(
 def _receive(moments: Moments, frame: Frame, config: TrainConfig) -> tuple[Moments, Float[Array, "env *obs"]]:
     """What the policy consumes of arriving frames."""
     return observe_and_standardize(moments, frame.obs) if config.ppo.normalize_obs else (moments, frame.obs)
-
-
-def empty_memory(policy: ActorCritic, num_envs: int) -> Memory:
-    """m_0 for every environment, leaves `[env, ...]`."""
-    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_envs, *leaf.shape)), policy.initial())

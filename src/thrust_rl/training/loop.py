@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int, PyTree
+from jaxtyping import Array, Bool, Float, Int, Integer, PyTree
 
 from thrust_rl.config import ArmConfig, TrainConfig
 from thrust_rl.envs.core import FunctionalEnv
@@ -45,7 +45,7 @@ class UpdateRecord(NamedTuple):
     finite: dict[str, Bool[Array, ""]]  # by name of what was checked
 
 
-def initial_state(env: FunctionalEnv, arm: ArmConfig, config: TrainConfig, seed: Int[Array, ""]) -> TrainState:
+def initial_state(env: FunctionalEnv, arm: ArmConfig, config: TrainConfig, seed: Integer[Array, ""]) -> TrainState:
     """The state before the first update; everything random in it comes from `seed`."""
     key = jax.random.key(seed)
     (obs_dim,) = env.observation_space.shape
@@ -82,7 +82,7 @@ def train_update(
         rows_per_minibatch=config.rows_per_minibatch(arm),
     )
     finite = {
-        "observations": window.rollout.obs,
+        "observations": (window.rollout.obs, jnp.where(window.finite_frames, 0.0, jnp.nan)),
         "rewards": window.rollout.reward,
         "values": window.rollout.value,
         "losses": stats.losses,

@@ -9,7 +9,6 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from thrust_rl.config import PPOConfig
-from thrust_rl.maths.distributions import Categorical
 from thrust_rl.maths.losses import (
     approximate_kl,
     clipped_fraction,
@@ -17,9 +16,12 @@ from thrust_rl.maths.losses import (
     clipped_value_loss,
     standardized,
 )
-from thrust_rl.maths.returns import explained_variance, generalized_advantages
+from thrust_rl.maths.returns import Advantages, explained_variance
 from thrust_rl.policies.actor_critic import ActorCritic
+from thrust_rl.policies.scoring import Evaluate, score
+from thrust_rl.rollout.advantages import rollout_advantages
 from thrust_rl.rollout.axes import as_single_steps
+from thrust_rl.training.learning_rate import learning_rate_of
 from thrust_rl.types import Key, Memory, Rollout
 
 LR_FLOOR = 0.05  # annealing never goes below this share of the initial learning rate
@@ -55,7 +57,7 @@ class UpdateStats(NamedTuple):
 
     losses: LossTerms
     explained_variance: Float[Array, ""]  # of the acting policy's values
-    learning_rate: Float[Array, ""]
+    learning_rate: Float[Array, ""]  # NaN for an optimizer that does not say
     n_updates: Int[Array, ""]  # optimizer steps taken
     early_stopped: Bool[Array, ""]
 
@@ -88,18 +90,13 @@ def annealed(learning_rate: Float[Array, ""], *, update: Int[Array, ""], num_upd
 
 
 def experience_of(rollout: Rollout, config: PPOConfig, *, has_memory: bool) -> Experience:
+    """Compute and attach advantages, then cut the rollout into rows."""
+    advantages = rollout_advantages(rollout, gamma=config.gamma, gae_lambda=config.gae_lambda)
+    return as_experience(rollout, advantages, has_memory=has_memory)
+
+
+def as_experience(rollout: Rollout, advantages: Advantages, *, has_memory: bool) -> Experience:
     """Attach advantages, then cut the rollout into the rows that minibatches are made of."""
-    advantages = jax.vmap(
-        lambda reward, value, terminated, truncated, bootstrap_value: generalized_advantages(
-            reward,
-            value,
-            terminated=terminated,
-            truncated=truncated,
-            bootstrap_value=bootstrap_value,
-            gamma=config.gamma,
-            gae_lambda=config.gae_lambda,
-        )
-    )(rollout.reward, rollout.value, rollout.terminated, rollout.truncated, rollout.bootstrap_value)
     experience = Experience(
         obs=rollout.obs,
         episode_start=rollout.episode_start,
@@ -113,18 +110,18 @@ def experience_of(rollout: Rollout, config: PPOConfig, *, has_memory: bool) -> E
     return experience if has_memory else as_single_steps(experience)
 
 
-def ppo_loss(policy: ActorCritic, batch: Experience, config: PPOConfig) -> tuple[Float[Array, ""], LossTerms]:
+def ppo_loss(
+    policy: ActorCritic, batch: Experience, config: PPOConfig, evaluate: Evaluate = score
+) -> tuple[Float[Array, ""], LossTerms]:
     """−surrogate + vf_coef · value loss − ent_coef · entropy (Schulman et al. 2017, eq. 9), replayed from m_0."""
-    _, output = jax.vmap(policy.unroll)(batch.memory, batch.obs, batch.episode_start)
-    distribution = Categorical(output.logits)
-    log_prob = distribution.log_prob(batch.action)
+    log_prob, entropy, value = evaluate(policy, batch.obs, batch.action, batch.episode_start, batch.memory)
     advantage = standardized(batch.advantage) if config.normalize_advantage else batch.advantage
     surrogate = clipped_surrogate(log_prob, batch.log_prob, advantage, clip_range=config.clip_range)
-    value_error = clipped_value_loss(output.value, batch.value, batch.value_target, clip_range_vf=config.clip_range_vf)
+    value_error = clipped_value_loss(value, batch.value, batch.value_target, clip_range_vf=config.clip_range_vf)
     terms = LossTerms(
         policy_loss=-jnp.mean(surrogate),
         value_loss=jnp.mean(value_error),
-        entropy=jnp.mean(distribution.entropy()),
+        entropy=jnp.mean(entropy),
         approx_kl=jnp.mean(approximate_kl(log_prob, batch.log_prob)),
         clip_fraction=jnp.mean(clipped_fraction(log_prob, batch.log_prob, clip_range=config.clip_range)),
         grad_norm=jnp.zeros(()),
@@ -149,6 +146,7 @@ def update(
     optimizer: optax.GradientTransformation,
     config: PPOConfig,
     rows_per_minibatch: int,
+    evaluate: Evaluate = score,
 ) -> tuple[Learner, UpdateStats]:
     """All epochs of minibatch steps on one window's experience.
 
@@ -164,7 +162,7 @@ def update(
         learner, stopped = carry
         batch = jax.tree.map(lambda leaf: leaf[rows], experience)
         looked_at = ~stopped
-        learner, stopped, terms = _minibatch_step(learner, stopped, batch, optimizer, config)
+        learner, stopped, terms = _minibatch_step(learner, stopped, batch, optimizer, config, evaluate)
         return (learner, stopped), (terms, looked_at, ~stopped)
 
     (learner, stopped), (terms, looked_at, stepped) = lax.scan(body, (learner, jnp.zeros((), bool)), indices)
@@ -172,7 +170,7 @@ def update(
     stats = UpdateStats(
         losses=jax.tree.map(lambda term: jnp.sum(jnp.where(looked_at, term, 0.0) * share), terms),
         explained_variance=explained_variance(experience.value, experience.value_target),
-        learning_rate=learner.opt_state.hyperparams["learning_rate"],
+        learning_rate=learning_rate_of(learner.opt_state),
         n_updates=jnp.sum(stepped),
         early_stopped=stopped,
     )
@@ -185,12 +183,13 @@ def _minibatch_step(
     batch: Experience,
     optimizer: optax.GradientTransformation,
     config: PPOConfig,
+    evaluate: Evaluate,
 ) -> tuple[Learner, Bool[Array, ""], LossTerms]:
     """One gradient step, unless the KL bound says stop."""
 
     def look() -> tuple[Learner, Bool[Array, ""], LossTerms]:
-        (_, terms), grads = jax.value_and_grad(ppo_loss, has_aux=True)(learner.policy, batch, config)
-        terms = terms._replace(grad_norm=optax.global_norm(grads))
+        (_, terms), grads = jax.value_and_grad(ppo_loss, has_aux=True)(learner.policy, batch, config, evaluate)
+        terms = terms._replace(grad_norm=optax.tree.norm(grads))
         if config.target_kl is None:
             return _descend(learner, grads, optimizer), stopped, terms
         too_far = terms.approx_kl > KL_TOLERANCE * config.target_kl

@@ -1,0 +1,168 @@
+"""A pool of environments stepped together, which never resets by itself."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, SupportsIndex
+
+import gymnasium
+import numpy as np
+from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker
+from numpy.typing import NDArray
+
+from thrust_rl.config import require
+from thrust_rl.envs.batch import Batch, CompiledBatch, PoolStep
+from thrust_rl.envs.checks import checked_actions, checked_index, checked_num_envs, checked_seed
+from thrust_rl.envs.host import HostBatch
+from thrust_rl.envs.stateful import StatefulEnv
+
+
+class EnvPool:
+    """`num_envs` environments side by side: arrays over environments in, arrays over environments out.
+
+    Every environment has random numbers of its own, derived from the base seed and its index; seeds that `make_env`
+    gives are not used. When all environments are the library's own, with the same parameters, all of them are stepped
+    in one compiled call and draw the numbers that the packaged training draws. Other `gymnasium.Env`s are stepped one
+    after the other.
+
+    `reset()` begins all streams the first time and a new episode everywhere after that.
+
+    Args:
+        make_env: builds one environment; called `num_envs` times.
+        num_envs: how many.
+        seed: the base seed.
+
+    Raises:
+        ConfigError: a setting is out of range, or the environments do not fit together.
+        TypeError: `make_env` does not build environments.
+
+    Example:
+        >>> from thrust_rl.envs.stateful import FlickeringCartPole
+        >>> pool = EnvPool(lambda: FlickeringCartPole(flicker_prob=0.5), 4, seed=0)
+        >>> obs = pool.reset()
+        >>> result = pool.step([0, 1, 0, 1])
+        >>> obs.shape, result.reward.tolist(), result.info["blank"].shape
+        ((4, 4), [1.0, 1.0, 1.0, 1.0], (4,))
+    """
+
+    def __init__(
+        self, make_env: Callable[[], gymnasium.Env[Any, Any]], num_envs: int, *, seed: SupportsIndex = 0
+    ) -> None:
+        self.num_envs = checked_num_envs(num_envs)
+        self._seed = checked_seed(seed)
+        envs = [_built(make_env) for _ in range(self.num_envs)]
+        _require_fit(envs)
+        self.observation_space: gymnasium.spaces.Space[Any] = envs[0].observation_space
+        self.action_space: gymnasium.spaces.Space[Any] = envs[0].action_space
+        self._batch = _batch_of(envs)
+        self._begun = False
+        self._ended = np.zeros(self.num_envs, bool)
+
+    def reset(self) -> NDArray[np.float32]:
+        """Begin an episode everywhere.
+
+        Returns:
+            The first observations `[env, ...]`.
+        """
+        frames = self._batch.restart(np.ones(self.num_envs, bool)) if self._begun else self._batch.begin(self._seed)
+        self._begun = True
+        self._ended = np.zeros(self.num_envs, bool)
+        return frames.obs
+
+    def step(self, actions: Any) -> PoolStep:
+        """One transition of every environment.
+
+        Args:
+            actions: one per environment, `[env, *action]`.
+
+        Returns:
+            The successors, which are never those of a new episode, with rewards, flags and `info["blank"]`.
+
+        Raises:
+            ValueError: an environment has ended and was not reset, or the actions do not fit.
+            TypeError: the actions' dtype is wrong.
+        """
+        self._require_begun("step()")
+        if self._ended.any():
+            ended = np.flatnonzero(self._ended).tolist()
+            raise ValueError(
+                f"environments {ended} have ended: call reset_env(i) for each of them, or reset() for all, then step()"
+            )
+        result = self._batch.step(checked_actions(actions, self.action_space, self.num_envs))
+        self._ended = result.over
+        return result
+
+    def reset_env(self, i: SupportsIndex) -> NDArray[np.float32]:
+        """Begin an episode of one environment, whether or not the last one ended.
+
+        Returns:
+            Its first observation.
+
+        Raises:
+            IndexError: there is no such environment.
+            ValueError: the pool has not been reset yet.
+        """
+        index = checked_index(i, self.num_envs)
+        self._require_begun("reset_env()")
+        wanted = np.zeros(self.num_envs, bool)
+        wanted[index] = True
+        obs = self._batch.restart(wanted).obs[index].copy()
+        self._ended[index] = False
+        return obs
+
+    def close(self) -> None:
+        """Close the environments; the library's own hold nothing that needs it."""
+        if isinstance(self._batch, HostBatch):
+            self._batch.close()
+
+    def _require_begun(self, what: str) -> None:
+        if not self._begun:
+            raise ValueError(f"{what} before reset(): call reset() to begin every environment")
+
+
+def _built(make_env: Any) -> gymnasium.Env[Any, Any]:
+    if not callable(make_env):
+        raise TypeError(
+            f"make_env is a {type(make_env).__name__}: pass a function that builds one environment,"
+            " such as `lambda: FlickeringCartPole()`"
+        )
+    env = make_env()
+    if not isinstance(env, gymnasium.Env):
+        raise TypeError(
+            f"make_env built a {type(env).__name__}: expected a gymnasium.Env"
+            " (a FunctionalEnv becomes one as StatefulEnv(functional))"
+        )
+    return env
+
+
+def _require_fit(envs: Sequence[gymnasium.Env[Any, Any]]) -> None:
+    require(
+        len({id(env) for env in envs}) == len(envs),
+        "make_env gave the same environment twice: it must build a new one at every call",
+    )
+    first = envs[0]
+    for name, spaces in (
+        ("observation_space", [env.observation_space for env in envs]),
+        ("action_space", [env.action_space for env in envs]),
+    ):
+        other = next((space for space in spaces if space != spaces[0]), None)
+        require(other is None, f"make_env built environments whose {name} differ: {spaces[0]} and {other}")
+        require(
+            spaces[0].shape is not None,
+            f"{name} is {spaces[0]}: a pool needs one that is a single array; flatten it with a wrapper of {first}",
+        )
+
+
+def _batch_of(envs: Sequence[gymnasium.Env[Any, Any]]) -> Batch:
+    """Compiled where all environments are the library's own and alike."""
+    shells = [_shell(env) for env in envs]
+    first = shells[0]
+    if first is not None and all(shell is not None and shell.functional == first.functional for shell in shells):
+        return CompiledBatch(first.functional, len(envs))
+    return HostBatch(envs)
+
+
+def _shell(env: gymnasium.Env[Any, Any]) -> StatefulEnv | None:
+    """The library's own environment inside what `gymnasium.make` returns; None if anything changes its behaviour."""
+    while type(env) in (OrderEnforcing, PassiveEnvChecker):
+        env = env.env  # type: ignore[attr-defined]  # both are wrappers
+    own = isinstance(env, StatefulEnv) and (type(env).reset, type(env).step) == (StatefulEnv.reset, StatefulEnv.step)
+    return env if own and isinstance(env, StatefulEnv) else None

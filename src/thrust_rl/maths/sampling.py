@@ -1,0 +1,32 @@
+"""Drawing the actions of a batch: the one place that says which random numbers an action is drawn with."""
+
+import jax
+from jaxtyping import Array, Float, Int, Integer
+
+from thrust_rl.maths.distributions import Categorical
+from thrust_rl.maths.keys import Purpose, environment_keys, purpose_key, step_key
+from thrust_rl.types import StreamKeys
+
+
+def draw_actions(
+    logits: Float[Array, "env action"], step_keys: StreamKeys
+) -> tuple[Int[Array, " env"], Float[Array, " env"]]:
+    """One action per environment, with its log-probability.
+
+    Args:
+        logits: unnormalized log-probabilities.
+        step_keys: of the step of every environment's stream that the action leads into, axes `[env]`; the numbers
+            are drawn for the purpose `ACTION`.
+    """
+    action_keys = jax.vmap(purpose_key, in_axes=(0, None))(step_keys, Purpose.ACTION)
+    action = jax.vmap(lambda row, key: Categorical(row).sample(key))(logits, action_keys)
+    return action, Categorical(logits).log_prob(action)
+
+
+def acting_keys(seed: Integer[Array, ""], step: Int[Array, ""], num_envs: int) -> StreamKeys:
+    """The step keys for acting on o_t with t = `step`, counted over all episodes of a run from 0; axes `[env]`.
+
+    The transition that a_t begins is step t + 1 of its stream, as in packaged training; step 0 begins the stream.
+    """
+    streams = environment_keys(jax.random.key(seed), num_envs)
+    return jax.vmap(step_key, in_axes=(0, None))(streams, step + 1)
