@@ -90,7 +90,7 @@ def train(
         >>> config = TrainConfig(total_timesteps=256, num_envs=4, num_steps=32)
         >>> [result] = train(make("CartPole-v1"), "lstm", config)
         >>> result.steps, result.params
-        (256, 17987)
+        (256, 17859)
     """
     arm, config = arm_from(arm), config or TrainConfig()
     require(len(seeds) > 0, "seeds is empty: give at least one")

@@ -1,0 +1,393 @@
+"""The `thrust` command: one line for bad input, what was finished after Ctrl-C, and nothing left running."""
+
+import dataclasses
+import functools
+import importlib.metadata
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import thrust_rl.experiment.compare
+from thrust_rl.cli import main, one_line
+from thrust_rl.config import PPOConfig, TrainConfig
+from thrust_rl.experiment.runner import Runner
+
+THRUST = [sys.executable, "-c", "from thrust_rl.cli import main; main()"]
+FAKE_WORKER = str(Path(__file__).parent / "experiment" / "fake_worker.py")
+FLICKER = "FlickeringCartPole-v0"
+TINY = ["--total-timesteps", "512", "--num-envs", "4", "--num-steps", "32"]
+
+
+@dataclasses.dataclass
+class Done:
+    """How a command ended."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def thrust(capsys, monkeypatch, tmp_path):
+    """`thrust(*arguments)` runs the command in this process, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    before = signal.getsignal(signal.SIGTERM)
+
+    def run(*arguments):
+        try:
+            main(list(arguments))
+            status = 0
+        except SystemExit as stop:
+            status = stop.code or 0
+        return Done(status, *capsys.readouterr())
+
+    yield run
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture
+def fake(tmp_path_factory, monkeypatch):
+    """`fake(**options)` gives the command workers that train nothing."""
+
+    def use(**options):
+        log = tmp_path_factory.mktemp("fake") / "log"
+        flags = [f"--{name}={value}" for name, value in options.items()]
+        command = [sys.executable, "-S", "-E", FAKE_WORKER, f"--log={log}", *flags]
+        monkeypatch.setattr(thrust_rl.experiment.compare, "Runner", functools.partial(Runner, command=command))
+
+    return use
+
+
+BAD = [
+    # arguments after `compare`, and what the message has to say
+    (["--flicker-prob", "-0.1"], ["flicker_prob is -0.1", "[0, 1]"]),
+    (["--flicker-prob", "1.5"], ["flicker_prob is 1.5", "[0, 1]"]),
+    (["--flicker-prob", "nan"], ["flicker_prob is nan", "[0, 1]"]),
+    (["--flicker-prob", "0.9", "--burst-len", "2"], ["burst_len is 2.0", "at least 9"]),
+    (["--flicker-prob", "0", "--burst-len", "2"], ["flicker_prob is 0.0", "drop burst_len"]),
+    (["--burst-len", "0.5"], ["burst_len is 0.5", "at least 1 frame"]),
+    (["--burst-len", "nan"], ["burst_len is nan"]),
+    (["--burst-len", "inf"], ["burst_len is inf"]),
+    (["--integrator", "rk4"], ["rk4", "--integrator", "euler", "semi-implicit"]),
+    (["--arms", "lstn"], ["'lstn'", "did you mean 'lstm'?"]),
+    (["--arms", "transformer"], ["'transformer'", "lstm, mlp"]),
+    (["--arms", "lstm", "lstm"], ["lstm, lstm", "a name of its own"]),
+    (["--arms"], ["arms is empty"]),
+    (["--num-envs", "6"], ["num_envs is 6", "set envs_per_minibatch to 3"]),
+    (["--envs-per-minibatch", "5"], ["num_envs is 16", "set envs_per_minibatch to 4"]),
+    (["--batch-size", "100"], ["num_envs x num_steps is 2048", "set batch_size to 128"]),
+    (["--total-timesteps", "100"], ["total_timesteps is 100", "at least 2048"]),
+    (["--total-timesteps", "0"], ["total_timesteps is 0"]),
+    (["--num-envs", "0"], ["num_envs is 0", "at least 1"]),
+    (["--num-steps", "-3"], ["num_steps is -3", "at least 1"]),
+    (["--num-steps", "1.5"], ["--num-steps", "1.5"]),
+    (["--window-start", "warm"], ["warm", "cold", "stored"]),
+    (["--seeds", "0"], ["seeds is 0"]),
+    (["--seeds", "three"], ["--seeds", "three"]),
+    (["--seed", "-1"], ["seed is -1", "[0, "]),
+    (["--seed", str(2**32)], [f"seed is {2**32}"]),
+    (["--workers", "0"], ["workers is 0", "at least 1"]),
+    (["--gamma", "2"], ["gamma is 2.0", "[0.0, 1.0]"]),
+    (["--gamma", "nan"], ["gamma is nan"]),
+    (["--gae-lambda", "-0.5"], ["gae_lambda is -0.5"]),
+    (["--learning-rate", "0"], ["learning_rate is 0.0", "greater than 0"]),
+    (["--learning-rate", "nan"], ["learning_rate is nan"]),
+    (["--learning-rate", "inf"], ["learning_rate is inf"]),
+    (["--vf-coef", "inf"], ["vf_coef is inf"]),
+    (["--ent-coef", "-inf"], ["ent_coef is -inf"]),
+    (["--clip-range", "nan"], ["clip_range is nan"]),
+    (["--reward-scale", "nan"], ["reward_scale is nan"]),
+    (["--n-epochs", "0"], ["n_epochs is 0"]),
+    (["--out", "file"], ["out is file", "that is a file"]),
+    (["--out", "file/below"], ["out is file/below", "give another folder"]),
+    (["--out", "/proc/nowhere"], ["out is /proc/nowhere", "give another folder"]),
+    (["--seeed", "1"], ["--seeed", "did you mean --seed?"]),
+    (["--flick-prob", "0.5"], ["--flick-prob", "did you mean --flicker-prob?"]),
+    (["another"], ["another"]),
+]
+
+
+def assert_one_line(done, parts):
+    assert done.status == 2
+    assert done.out == ""
+    assert done.err.count("\n") == 1 and done.err.endswith("\n")
+    assert done.err.startswith("thrust: ")
+    assert "Traceback" not in done.err and "tyro" not in done.err
+    for part in parts:
+        assert part in done.err
+
+
+@pytest.mark.parametrize(("arguments", "parts"), BAD, ids=[" ".join(arguments) for arguments, _ in BAD])
+def test_bad_input_is_one_line_and_leaves_nothing(thrust, tmp_path, arguments, parts):
+    (tmp_path / "file").write_text("kept")
+    assert_one_line(thrust("compare", FLICKER, *arguments), parts)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+ELSEWHERE = [
+    (["compare"], ["ENV"]),
+    ([], ["compare"]),
+    (["comprae", FLICKER], ["comprae"]),
+    (["compare", "FlickerCartPole"], ["'FlickerCartPole'", "did you mean 'FlickeringCartPole-v0'?"]),
+    (["compare", "xyz"], ["'xyz'", "CartPole-v1, FlickeringCartPole-v0, MaskedCartPole-v0"]),
+    (
+        ["compare", "CartPole-v1", "--flicker-prob", "0.5"],
+        ["CartPole-v1 has no parameter 'flicker_prob'", "integrator"],
+    ),
+    (["compare", "MaskedCartPole-v0", "--burst-len", "4"], ["MaskedCartPole-v0 has no parameter 'burst_len'"]),
+]
+
+
+@pytest.mark.parametrize(("arguments", "parts"), ELSEWHERE, ids=[" ".join(case[0]) or "none" for case in ELSEWHERE])
+def test_a_bad_command_or_environment_is_one_line_and_leaves_nothing(thrust, tmp_path, arguments, parts):
+    assert_one_line(thrust(*arguments), parts)
+    assert list(tmp_path.iterdir()) == []
+
+
+MISTAKES = [
+    (["compare", FLICKER, "--gamma", "2"], ["thrust: gamma is 2.0: it must lie in [0.0, 1.0] (see"]),
+    (["compare", FLICKER, "--seeed", "2"], ["did you mean --seed?"]),
+    (["compare"], ["ENV"]),
+]
+
+
+@pytest.mark.parametrize(("arguments", "parts"), MISTAKES, ids=["value", "option", "missing"])
+@pytest.mark.parametrize("encoding", ["utf-8", "UTF-8", "ascii"])
+@pytest.mark.parametrize("columns", ["40", "300"])
+def test_the_line_is_one_line_on_any_terminal(thrust, monkeypatch, columns, encoding, arguments, parts):
+    """The box around the parser's message depends on both."""
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
+    assert_one_line(thrust(*arguments), parts)
+
+
+def test_a_terminal_without_the_signs_of_the_help_shows_it_nevertheless(thrust, fake, monkeypatch, tmp_path):
+    fake()
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    assert thrust("compare", "--help").status == 0
+    assert thrust("compare", FLICKER, "--seeds", "1", "--out", "here", *TINY).status == 0
+    sys.stdout.flush()
+    assert b"--gae-lambda" in raw.getvalue() and b"here/curve.png" in raw.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        ([FLICKER, "--flicker-prob", "1.5"], "flicker_prob is 1.5"),
+        ([FLICKER, "--gamma", "2"], "gamma is 2.0"),
+        ([FLICKER, "--out", "/proc/nowhere"], "give another folder"),
+    ],
+)
+def test_the_whole_process_says_no_more_than_that_line(tmp_path, arguments, part):
+    done = subprocess.run([*THRUST, "compare", *arguments], capture_output=True, text=True, cwd=tmp_path)
+    assert_one_line(Done(done.returncode, done.stdout, done.stderr), [part])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_installed_script_is_this_command():
+    script = Path(sys.executable).with_name("thrust")
+    if not script.exists():
+        pytest.skip("thrust is not installed beside this interpreter")
+    done = subprocess.run([script, "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"thrust-rl {importlib.metadata.version('thrust-rl')}\n"
+
+
+def test_the_version_is_that_of_the_package(thrust):
+    assert thrust("--version") == Done(0, f"thrust-rl {thrust_rl.__version__}\n", "")
+
+
+def test_help_names_every_setting_with_its_default(thrust):
+    done = thrust("compare", "--help")
+    assert (done.status, done.err) == (0, "")
+    text = " ".join(line.strip("│ ") for line in done.out.splitlines())
+    assert "ENV" in text
+    for name in ("arms", "seeds", "seed", "flicker-prob", "burst-len", "integrator", "workers", "out", "quiet"):
+        assert f"--{name} " in text or f"--{name}," in text
+    for config in (PPOConfig, TrainConfig):
+        for field in dataclasses.fields(config):
+            if field.name == "ppo":
+                continue
+            described = re.search(rf"--{field.name.replace('_', '-')}[, ].*?\(default: (.*?)\)", text)
+            assert described and described[1] == str(field.default), field.name
+
+
+def test_options_reach_the_result(thrust, fake, tmp_path):
+    fake()
+    options = ["--flicker-prob", "0.25", "--burst-len", "3", "--integrator", "semi-implicit", "--seed", "7"]
+    learning = ["--gamma", "0.9", "--clip-range-vf", "None", "--no-anneal-lr", "--window-start", "stored"]
+    arguments = ["compare", FLICKER, "--arms", "mlp", "--seeds", "2", "--out", "here", *options, *learning, *TINY]
+    assert thrust(*arguments).status == 0
+    data = json.loads((tmp_path / "here" / "result.json").read_text())
+    params = {"flicker_prob": 0.25, "burst_len": 3.0, "integrator": "semi-implicit"}
+    assert data["environment"] == {"name": FLICKER, "params": params}
+    assert (data["seeds"], list(data["arms"])) == ([7, 8], ["mlp"])
+    config = TrainConfig(
+        total_timesteps=512,
+        num_envs=4,
+        num_steps=32,
+        window_start="stored",
+        ppo=PPOConfig(gamma=0.9, clip_range_vf=None, anneal_lr=False),
+    )
+    assert data["config"] == dataclasses.asdict(config)
+
+
+def test_it_ends_with_a_table_a_sentence_and_the_files(thrust, fake, tmp_path):
+    fake()
+    done = thrust("compare", FLICKER, "--seeds", "2", "--out", "here", *TINY)
+    assert (done.status, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert lines[-2:] == ["here/result.json", "here/curve.png"]
+    result = json.loads((tmp_path / "here" / "result.json").read_text())
+    assert result["sentence"] in " ".join(" ".join(lines[:-2]).split())
+    assert sum("finished after" in line for line in lines) == 4
+    assert (tmp_path / "here" / "curve.png").exists()
+
+
+def test_without_a_folder_one_is_made_under_runs(thrust, fake, tmp_path):
+    fake()
+    done = thrust("compare", FLICKER, "--arms", "mlp", "--seeds", "1", "--quiet", *TINY)
+    [folder] = (tmp_path / "runs").iterdir()
+    assert folder.name.startswith(f"{FLICKER}-2")
+    assert done == Done(0, f"runs/{folder.name}/result.json\n", "")
+
+
+def test_quiet_prints_the_path_alone(thrust, fake):
+    fake()
+    done = thrust("compare", FLICKER, "--seeds", "1", "--out", "here", "--quiet", *TINY)
+    assert done == Done(0, "here/result.json\n", "")
+
+
+def test_a_failed_run_is_one_line_that_says_where_the_rest_is(thrust, fake, tmp_path):
+    fake(trouble="error", at="mlp seed 0")
+    done = thrust("compare", FLICKER, "--seeds", "1", "--workers", "1", "--out", "here", *TINY)
+    assert done.status == 1
+    said = "thrust: mlp seed 0: non-finite loss at update 3; what had finished is in here/result.json\n"
+    assert done.err == said
+    assert len(json.loads((tmp_path / "here" / "result.json").read_text())["arms"]["lstm"]["seeds"]) == 1
+
+
+def test_a_message_that_is_boxed_over_several_lines_becomes_one():
+    box = "╭─ Title ──╮\n│ One thing │\n│ or other  │\n│ ───────── │\n│ For help  │\n╰───────────╯\n"
+    assert one_line(box) == "One thing or other (see thrust compare --help)"
+
+
+class Session:
+    """A `thrust` process whose descendants are known by a mark in their environment."""
+
+    def __init__(self, arguments, folder, cache):
+        self.mark = f"THRUST_TEST_{os.getpid()}_{time.monotonic_ns()}"
+        self.started = time.monotonic()
+        cached = {"JAX_COMPILATION_CACHE_DIR": str(cache), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+        self.process = subprocess.Popen(
+            [*THRUST, "compare", *arguments],
+            cwd=folder,
+            env={**os.environ, **cached, self.mark: "1", "PYTHONUNBUFFERED": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def processes(self):
+        """Running processes with the mark; zombies have no environment left."""
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                if self.mark.encode() in (entry / "environ").read_bytes():
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+        return found
+
+    def wait_for_a_worker(self):
+        while len(self.processes()) < 2:
+            assert self.process.poll() is None, self.process.communicate()
+            time.sleep(0.05)
+
+    def stop(self, number):
+        """Send a signal; how the process ended, how long that took, and how long is allowed."""
+        # Five seconds; more where the machine is so busy that it took long to start too (1.5 s when idle).
+        allowed = max(5.0, 2.0 * (self.startup or 0.0))
+        sent = time.monotonic()
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=60)
+        return Done(self.process.returncode, out, err), time.monotonic() - sent, allowed
+
+    startup: float | None = None
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def session(tmp_path, cache):
+    if not Path("/proc/self/environ").exists():
+        pytest.skip("needs /proc to look for processes")
+    sessions = []
+
+    def start(*arguments):
+        sessions.append(Session(arguments, tmp_path, cache))
+        sessions[-1].wait_for_a_worker()
+        sessions[-1].startup = time.monotonic() - sessions[-1].started
+        return sessions[-1]
+
+    def stop(*_):
+        raise TimeoutError("the command has taken too long")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(150)
+    yield start
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+    for one in sessions:
+        one.process.kill()
+        one.process.communicate()
+        for pid in one.processes():
+            os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_interrupted_it_shows_and_saves_what_was_finished_and_leaves_no_process(session, tmp_path, number):
+    long = ["--total-timesteps", "4096", "--num-envs", "4", "--num-steps", "32", "--seeds", "100000"]
+    running = session("CartPole-v1", "--arms", "mlp", "--workers", "1", "--out", "here", *long)
+    first = running.process.stdout.readline()
+    assert first.startswith("mlp seed 0: finished after ")
+    workers = [pid for pid in running.processes() if pid != running.process.pid]
+    assert len(workers) == 1
+    done, seconds, allowed = running.stop(number)
+    assert running.processes() == []
+    assert done.status == 130
+    assert done.err == ""
+    assert seconds < allowed
+    data = json.loads((tmp_path / "here" / "result.json").read_text())
+    assert data["status"] == "interrupted"
+    finished = [seed["seed"] for seed in data["arms"]["mlp"]["seeds"]]
+    assert finished == list(range(len(finished))) and len(finished) >= 1
+    assert sum("│ mlp │" in line and "mean" not in line for line in done.out.splitlines()) == len(finished)
+    assert "Interrupted: no winner is named" in done.out
+    assert done.out.splitlines()[-2:] == ["here/result.json", "here/curve.png"]
+
+
+def test_interrupted_before_anything_was_finished_it_still_ends_well(session, tmp_path):
+    running = session(FLICKER, "--out", "here", *TINY)
+    done, seconds, allowed = running.stop(signal.SIGINT)
+    assert running.processes() == []
+    assert (done.status, done.err) == (130, "")
+    assert seconds < allowed
+    data = json.loads((tmp_path / "here" / "result.json").read_text())
+    assert data["status"] == "interrupted"
+    assert all(arm["seeds"] == [] for arm in data["arms"].values())

@@ -1,0 +1,177 @@
+"""Every setting that breaks a rule is refused with its value, and every valid one survives a trip through JSON."""
+
+import dataclasses
+import json
+
+import pytest
+
+from thrust_rl.config import ARMS, ArmConfig, ConfigError, PPOConfig, TrainConfig, arm_from, from_dict
+
+NAN, INF = float("nan"), float("inf")
+POSITIVE = ["clip_range", "max_grad_norm", "reward_scale", "clip_range_vf", "target_kl", "learning_rate"]
+NOT_NEGATIVE = ["vf_coef", "ent_coef"]
+COUNTS = ["n_epochs", "envs_per_minibatch", "batch_size"]
+
+
+def refused(make, name, value, rule):
+    """The message names the setting, the value and the rule."""
+    with pytest.raises(ConfigError) as error:
+        make(**{name: value})
+    assert name in str(error.value) and str(value) in str(error.value) and rule in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["gamma", "gae_lambda"])
+@pytest.mark.parametrize("value", [-0.01, 1.01, NAN, INF])
+def test_factors_lie_between_0_and_1(name, value):
+    refused(PPOConfig, name, value, "[0.0, 1.0]")
+    assert PPOConfig(**{name: 0.0}) and PPOConfig(**{name: 1.0})
+
+
+@pytest.mark.parametrize("name", POSITIVE)
+@pytest.mark.parametrize("value", [0.0, -1.0, NAN, INF])
+def test_scales_are_positive_and_finite(name, value):
+    refused(PPOConfig, name, value, "greater than 0")
+    assert PPOConfig(**{name: 1e-9})
+
+
+@pytest.mark.parametrize("name", NOT_NEGATIVE)
+@pytest.mark.parametrize("value", [-0.5, NAN, INF])
+def test_weights_are_not_negative(name, value):
+    refused(PPOConfig, name, value, "at least 0")
+    assert PPOConfig(**{name: 0.0})
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [(PPOConfig, name) for name in COUNTS]
+    + [(TrainConfig, name) for name in ("num_envs", "num_steps", "total_timesteps")],
+)
+@pytest.mark.parametrize(("value", "rule"), [(0, "at least 1"), (-3, "at least 1"), (1.5, "whole"), (True, "whole")])
+def test_counts_are_whole_numbers_of_at_least_1(unchecked, make, name, value, rule):
+    refused(make, name, value, rule)
+
+
+@pytest.mark.parametrize("name", ["clip_range_vf", "target_kl", "learning_rate"])
+def test_optional_settings_may_be_absent(name):
+    assert getattr(PPOConfig(**{name: None}), name) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        ("name", "", "needs a name"),
+        ("cell", "gru", "'none' or 'lstm'"),
+        ("activation", "gelu", "'relu' or 'tanh'"),
+        ("hidden_dim", 0, "at least 1"),
+        ("learning_rate", 0.0, "greater than 0"),
+        ("learning_rate", NAN, "greater than 0"),
+        ("hidden_dim", 2.5, "whole"),
+        ("encoder_sizes", (64, 0), "at least 1"),
+        ("encoder_sizes", (64, 0.5), "whole"),
+    ],
+)
+def test_arms_that_cannot_be_built(unchecked, name, value, rule):
+    with pytest.raises(ConfigError) as error:
+        ArmConfig(**{"name": "arm", **{name: value}})
+    bad = value[-1] if isinstance(value, tuple) else value
+    assert name in str(error.value) and str(bad) in str(error.value) and rule in str(error.value)
+
+
+def test_an_unknown_window_start_is_refused(unchecked):
+    refused(TrainConfig, "window_start", "warm", "'cold' or 'stored'")
+
+
+def test_the_budget_holds_whole_windows():
+    # 4 environments x 32 steps are 128 steps an update; 1000 = 7 x 128 + 104.
+    config = TrainConfig(total_timesteps=1000, num_envs=4, num_steps=32)
+    assert (config.steps_per_update, config.num_updates) == (128, 7)
+    assert TrainConfig(total_timesteps=128, num_envs=4, num_steps=32).num_updates == 1
+    with pytest.raises(ConfigError) as error:
+        TrainConfig(total_timesteps=127, num_envs=4, num_steps=32)
+    assert all(part in str(error.value) for part in ("127", "4 environments", "32 steps", "at least 128"))
+
+
+# With memory, minibatches are whole environments; without, single transitions of 12 x 10 = 120.
+@pytest.mark.parametrize(
+    ("arm", "setting", "size", "total", "suggested"),
+    [
+        ("lstm", "envs_per_minibatch", 5, 12, 4),  # 4 and 6 are as near: the smaller
+        ("lstm", "envs_per_minibatch", 11, 12, 12),
+        ("lstm", "envs_per_minibatch", 100, 12, 12),
+        ("mlp", "batch_size", 7, 120, 6),  # 6 and 8 are as near: the smaller
+        ("mlp", "batch_size", 50, 120, 40),
+        ("mlp", "batch_size", 121, 120, 120),
+    ],
+)
+def test_minibatches_divide_the_window_and_the_nearest_divisor_is_suggested(arm, setting, size, total, suggested):
+    def config(value):
+        return TrainConfig(num_envs=12, num_steps=10, ppo=PPOConfig(**{setting: value}))
+
+    with pytest.raises(ConfigError) as error:
+        config(size).rows_per_minibatch(ARMS[arm])
+    message = str(error.value)
+    assert f"is {total}," in message and f"{setting} {size} " in message and f"set {setting} to {suggested}," in message
+    assert config(suggested).rows_per_minibatch(ARMS[arm]) == suggested
+
+
+def test_a_minibatch_of_one_cannot_be_standardized():
+    with pytest.raises(ConfigError, match="batch_size is 1:.*normalize_advantage"):
+        TrainConfig(ppo=PPOConfig(batch_size=1)).rows_per_minibatch(ARMS["mlp"])
+    plain = PPOConfig(batch_size=1, normalize_advantage=False)
+    assert TrainConfig(ppo=plain).rows_per_minibatch(ARMS["mlp"]) == 1
+
+
+def test_an_arm_is_not_held_to_the_other_kinds_minibatch():
+    config = TrainConfig(num_envs=12, num_steps=10, ppo=PPOConfig(envs_per_minibatch=5, batch_size=40))
+    assert config.rows_per_minibatch(ARMS["mlp"]) == 40
+
+
+def test_defaults_fit_every_preset():
+    assert TrainConfig().rows_per_minibatch(ARMS["lstm"]) == 4
+    assert TrainConfig().rows_per_minibatch(ARMS["mlp"]) == 128
+
+
+def test_the_learning_rate_is_the_arms_unless_ppo_sets_one():
+    assert TrainConfig().learning_rate(ARMS["lstm"]) == 1.5e-3
+    assert TrainConfig().learning_rate(ARMS["mlp"]) == 3e-4
+    assert TrainConfig(ppo=PPOConfig(learning_rate=0.1)).learning_rate(ARMS["lstm"]) == 0.1
+
+
+def test_arms_are_found_by_name():
+    assert arm_from("lstm").has_memory and not arm_from("mlp").has_memory
+    mine = ArmConfig("mine", cell="lstm")
+    assert arm_from(mine) is mine
+    with pytest.raises(ConfigError, match="no arm is called 'lsmt': did you mean 'lstm'.*lstm, mlp"):
+        arm_from("lsmt")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        TrainConfig(),
+        TrainConfig(
+            num_envs=3,
+            window_start="stored",
+            ppo=PPOConfig(gamma=0.9, clip_range_vf=None, target_kl=0.01, normalize_obs=False),
+        ),
+        PPOConfig(learning_rate=1e-3),
+        *ARMS.values(),
+        ArmConfig("deep", cell="lstm", encoder_sizes=(32, 16), hidden_dim=8),
+    ],
+)
+def test_settings_survive_json(config):
+    text = json.dumps(dataclasses.asdict(config))
+    back = from_dict(type(config), json.loads(text))
+    assert back == config and hash(back) == hash(config)
+
+
+def test_settings_read_from_a_file_are_checked_too():
+    data = dataclasses.asdict(TrainConfig())
+    data["ppo"]["gamma"] = 2.0
+    with pytest.raises(ConfigError, match="gamma is 2.0"):
+        from_dict(TrainConfig, data)
+
+
+def test_settings_cannot_be_changed_in_place():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        PPOConfig().gamma = 0.5
