@@ -30,7 +30,7 @@ def _require_range(name: str, value: float, low: float, high: float, *, open_low
 def _require_at_least(name: str, value: float, low: float, *, strict: bool = False) -> None:
     """Check that `value` is a finite number at (or, if strict, above) `low`."""
     ok = math.isfinite(value) and (value > low if strict else value >= low)
-    require(ok, f"{name} is {value}: it must be {'greater than' if strict else 'at least'} {low}")
+    require(ok, f"{name} is {value}: it must be finite and {'greater than' if strict else 'at least'} {low}")
 
 
 def _require_count(name: str, value: object) -> None:

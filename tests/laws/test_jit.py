@@ -5,8 +5,8 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
-from envs_for_tests import LSTM_ARM, Short, act, act_with, drawn_policy, environment, settings
 
+from envs_for_tests import LSTM_ARM, Short, act, act_with, drawn_policy, environment, settings
 from thrust_rl.training.ppo import (
     Learner,
     experience_of,

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from envs_for_tests import LSTM_ARM, MLP_ARM, Short, act, environment, settings
 
+from envs_for_tests import LSTM_ARM, MLP_ARM, Short, act, environment, settings
 from thrust_rl.maths.distributions import Categorical
 from thrust_rl.training.loop import initial_state, train_update
 from thrust_rl.training.ppo import experience_of, ppo_loss

@@ -1,11 +1,10 @@
 """Learning probes: tasks of seconds whose right answer is known, each sensitive to one link of the chain."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from envs_for_tests import LSTM_ARM, MLP_ARM, Constant, Cue, Echo, environment, settings
 
+from envs_for_tests import LSTM_ARM, MLP_ARM, Constant, Cue, Echo, environment, settings
 from thrust_rl import ARMS, ArmConfig, TrainConfig, make, train
 
 pytestmark = pytest.mark.learning

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from envs_for_tests import drawn_policy
 from jax.test_util import check_grads
 
+from envs_for_tests import drawn_policy
 from thrust_rl.config import ARMS, ArmConfig
 from thrust_rl.policies.actor_critic import build_policy, count_parameters, empty_memory
 

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from envs_for_tests import LSTM_ARM, MLP_ARM, Counter, Cue, Short, act, by_hand, environment, one_step, settings
 
+from envs_for_tests import LSTM_ARM, MLP_ARM, Counter, Cue, Short, act, by_hand, environment, one_step, settings
 from thrust_rl.envs.cartpole import CartPolePhysics
 from thrust_rl.envs.observation import Flicker
 from thrust_rl.maths.moments import standardize

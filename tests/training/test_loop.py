@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from envs_for_tests import MLP_ARM, Short, environment, settings
 
+from envs_for_tests import MLP_ARM, Short, environment, settings
 from thrust_rl.training.loop import CHUNK_CAPACITY, all_finite, initial_state, train_chunk
 
 ENV = environment(Short(3), max_steps=2)

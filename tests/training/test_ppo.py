@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from envs_for_tests import LSTM_ARM, MLP_ARM, Short, act, environment, settings
 
+from envs_for_tests import LSTM_ARM, MLP_ARM, Short, act, environment, settings
 from thrust_rl.config import PPOConfig
 from thrust_rl.maths.distributions import Categorical
 from thrust_rl.training.ppo import (

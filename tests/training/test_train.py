@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from envs_for_tests import LSTM_ARM, MLP_ARM, Counter, Poisoned, Short, environment, settings
 
+from envs_for_tests import LSTM_ARM, MLP_ARM, Counter, Poisoned, Short, environment, settings
 from thrust_rl.training.train import TrainingError, train
 
 SHORT = environment(Short(2))

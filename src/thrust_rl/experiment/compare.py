@@ -64,8 +64,8 @@ def compare(
         pass
     finally:
         comparison = _assemble(jobs, finished, config, complete=complete)
-        if folder is not None:
-            save(comparison, folder)
+        if folder is not None and (finished or not (folder / "result.json").exists()):
+            save(comparison, folder)  # an earlier result is not replaced by an empty one
     return comparison
 
 
@@ -86,7 +86,7 @@ def plan(
     """
     require(seeds >= 1, f"seeds is {seeds}: every arm needs at least one seed")
     require(workers is None or workers >= 1, f"workers is {workers}: it must be at least 1")
-    require(0 <= seed <= MAX_SEED - seeds, f"seed is {seed}: it must lie in [0, {MAX_SEED - seeds}]")
+    require(0 <= seed <= MAX_SEED - seeds + 1, f"seed is {seed}: it must lie in [0, {MAX_SEED - seeds + 1}]")
     require(len(arms) >= 1, "arms is empty: name at least one, for example lstm")
     chosen = [arm_from(arm) for arm in arms]
     names = [arm.name for arm in chosen]

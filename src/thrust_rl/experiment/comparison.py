@@ -3,10 +3,10 @@
 import dataclasses
 import importlib.metadata
 import json
-import math
 import os
 import platform
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -77,7 +77,7 @@ class Comparison:
             return "No episode finished in some runs: no winner can be named; give a larger budget."
         if len(ranked) == 1:
             return f"{ranked[0].arm.name} reached a mean final return of {ranked[0].final:.1f}."
-        return _verdict(ranked[0], ranked[1], len(self.seeds))
+        return _verdict(ranked, len(self.seeds))
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON types: what `result.json` holds."""
@@ -94,11 +94,12 @@ class Comparison:
         }
 
 
-def _verdict(first: ArmResult, second: ArmResult, num_seeds: int) -> str:
-    """Name a winner only where it leads on every seed."""
-    finals = [(a.final or 0.0, b.final or 0.0) for a, b in zip(first.seeds, second.seeds, strict=True)]
-    leads = sum(a > b for a, b in finals)
-    gap = math.fsum(a - b for a, b in finals) / len(finals)
+def _verdict(ranked: Sequence[ArmResult], num_seeds: int) -> str:
+    """Name the first of the ranked arms the winner only where it leads all others on every seed."""
+    first, second = ranked[:2]
+    by_seed = zip(*([seed.final or 0.0 for seed in arm.seeds] for arm in ranked), strict=True)
+    leads = sum(finals[0] > max(finals[1:]) for finals in by_seed)
+    gap = (first.final or 0.0) - (second.final or 0.0)
     names = f"{first.arm.name} {{}} {second.arm.name}"
     if f"{gap:.1f}" == "0.0":
         return f"No clear winner: {names.format('and')} are level at a mean final return of {first.final:.1f}."
