@@ -20,7 +20,9 @@ from thrust_rl.cli import main, one_line
 from thrust_rl.config import PPOConfig, TrainConfig
 from thrust_rl.experiment.runner import Runner
 
-THRUST = [sys.executable, "-c", "from thrust_rl.cli import main; main()"]
+# A shell starts background jobs with SIGINT ignored, and children inherit that: listen to it whoever runs the tests.
+LISTEN = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+THRUST = [sys.executable, "-c", f"{LISTEN}; from thrust_rl.cli import main; main()"]
 FAKE_WORKER = str(Path(__file__).parent / "experiment" / "fake_worker.py")
 FLICKER = "FlickeringCartPole-v0"
 TINY = ["--total-timesteps", "512", "--num-envs", "4", "--num-steps", "32"]
