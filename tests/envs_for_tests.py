@@ -21,6 +21,8 @@ from thrust_rl.types import Rollout
 LSTM_ARM = ArmConfig("tiny-lstm", cell="lstm", hidden_dim=6)
 MLP_ARM = ArmConfig("tiny-mlp", encoder_sizes=(8,))
 FOREVER = 10**6  # a time limit nobody reaches
+# Laws hold at any level of optimization, and at the lowest one XLA needs half the time to compile.
+QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -210,7 +212,7 @@ def decided(policy: ActorCritic) -> ActorCritic:
 def drawn_policy(arm, obs_dim: int, seed: int) -> ActorCritic:
     """The arm's first policy for a seed, made `decided`."""
     build = functools.partial(build_policy, arm, obs_dim=obs_dim, num_actions=2)
-    return decided(jax.jit(lambda key: build(key=key))(jax.random.key(seed)))
+    return decided(jax.jit(lambda key: build(key=key), compiler_options=QUICK)(jax.random.key(seed)))
 
 
 @functools.cache
@@ -222,7 +224,7 @@ def act(env, arm, config, *, windows: int = 3, drift: float = 0.0, seed: int = 0
 
 @functools.cache
 def _compiled(env, config, windows, drift):
-    return jax.jit(functools.partial(act_with, env, config, windows=windows, drift=drift))
+    return jax.jit(functools.partial(act_with, env, config, windows=windows, drift=drift), compiler_options=QUICK)
 
 
 def act_with(env, config, policy, key, *, windows, drift) -> Acted:

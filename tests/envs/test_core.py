@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from thrust_rl.envs.cartpole import CartPolePhysics
-from thrust_rl.envs.core import FullyObserved, FunctionalEnv, step_and_restart
+from thrust_rl.envs.cartpole import CartPolePhysics, CartPoleState
+from thrust_rl.envs.core import EnvState, FullyObserved, FunctionalEnv, step_and_restart
 from thrust_rl.envs.registry import ENVIRONMENTS, make
 from thrust_rl.maths.keys import environment_keys
 
@@ -102,12 +102,11 @@ def test_frames_and_actions_lie_in_their_spaces(walk, name):
 
 def test_compiled_and_batched_equal_plain():
     env, streams = make("FlickeringCartPole-v0"), environment_keys(jax.random.key(4), 4)
-    states, _ = jax.jit(jax.vmap(env.init))(streams)
-    states = states._replace(elapsed=jnp.array([0, 0, 499, 499]))  # two go on, two start anew
+    states = EnvState(CartPoleState(*jnp.full((4, 4), 0.01)), jnp.zeros(4, bool), jnp.array([0, 0, 499, 499]))
     actions = jnp.array([0, 1, 0, 1])
     compiled = jax.jit(lambda *args: step_and_restart(env, *args))
     together = jax.jit(jax.vmap(lambda *args: step_and_restart(env, *args)))(streams, states, actions)
-    assert together[1].truncated.tolist() == [False, False, True, True]
+    assert together[1].truncated.tolist() == [False, False, True, True]  # two go on, two start anew
     for i in range(4):
         mine = jax.tree.map(lambda leaf, i=i: leaf[i], (streams, states, actions))
         alone = compiled(*mine)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from envs_for_tests import LSTM_ARM, MLP_ARM, Short, act, environment, settings
+from envs_for_tests import LSTM_ARM, MLP_ARM, QUICK, Short, act, environment, settings
 from thrust_rl.maths.distributions import Categorical
 from thrust_rl.training.loop import initial_state, train_update
 from thrust_rl.training.ppo import experience_of, ppo_loss
@@ -29,7 +29,7 @@ def test_replay_reproduces_what_was_acted(arm, window_start, normalize_obs):
     config = settings(num_steps=5, window_start=window_start, normalize_obs=normalize_obs)
     acted = act(ENV, arm, config, windows=4, drift=0.1)  # so that m_0 stems from an older policy
     rollout = jax.tree.map(lambda leaf: leaf[-1], acted.rollout)
-    output, terms = jax.jit(replay, static_argnums=2)(acted.policy, rollout, config.ppo)
+    output, terms = jax.jit(replay, static_argnums=2, compiler_options=QUICK)(acted.policy, rollout, config.ppo)
     np.testing.assert_allclose(output.value, rollout.value, rtol=1e-5, atol=1e-5)
     log_prob = Categorical(output.logits).log_prob(rollout.action)
     np.testing.assert_allclose(log_prob, rollout.log_prob, rtol=1e-5, atol=1e-5)
@@ -50,8 +50,8 @@ def test_training_starts_every_update_at_ratio_one():
     """One minibatch and one epoch: the update's own statistics are those of its very first look."""
     ppo = {"n_epochs": 1, "envs_per_minibatch": 4, "learning_rate": 0.1, "anneal_lr": False}
     config = settings(updates=6, window_start="stored", **ppo)
-    step = jax.jit(functools.partial(train_update, ENV, LSTM_ARM, config))
-    state = jax.jit(functools.partial(initial_state, ENV, LSTM_ARM, config))(jnp.uint32(3))
+    step = jax.jit(functools.partial(train_update, ENV, LSTM_ARM, config), compiler_options=QUICK)
+    state = jax.jit(functools.partial(initial_state, ENV, LSTM_ARM, config), compiler_options=QUICK)(jnp.uint32(3))
     first = state.learner.policy
     for _ in range(6):
         state, record = step(state)

@@ -8,7 +8,7 @@ import numpy as np
 import optax
 import pytest
 
-from envs_for_tests import MLP_ARM, Short, environment, settings
+from envs_for_tests import MLP_ARM, QUICK, Short, environment, settings
 from thrust_rl.training.loop import CHUNK_CAPACITY, all_finite, initial_state, train_chunk
 
 ENV = environment(Short(3), max_steps=2)
@@ -18,12 +18,12 @@ CONFIG = settings(updates=4, window_start="stored", target_kl=1e-4, learning_rat
 
 @pytest.fixture(scope="module", name="init")
 def compiled_init():
-    return jax.jit(functools.partial(initial_state, ENV, MLP_ARM, CONFIG))
+    return jax.jit(functools.partial(initial_state, ENV, MLP_ARM, CONFIG), compiler_options=QUICK)
 
 
 @pytest.fixture(scope="module", name="chunk")
 def compiled_chunk():
-    return jax.jit(functools.partial(train_chunk, ENV, MLP_ARM, CONFIG))
+    return jax.jit(functools.partial(train_chunk, ENV, MLP_ARM, CONFIG), compiler_options=QUICK)
 
 
 def bits(tree):

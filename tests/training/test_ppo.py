@@ -10,7 +10,7 @@ import numpy as np
 import optax
 import pytest
 
-from envs_for_tests import LSTM_ARM, MLP_ARM, Short, act, environment, settings
+from envs_for_tests import LSTM_ARM, MLP_ARM, QUICK, Short, act, environment, settings
 from thrust_rl.config import PPOConfig
 from thrust_rl.maths.distributions import Categorical
 from thrust_rl.training.ppo import (
@@ -27,7 +27,7 @@ from thrust_rl.training.ppo import (
 
 ENV = environment(Short(6), max_steps=4)
 CONFIG = settings(normalize_obs=False, window_start="stored").ppo
-loss_and_gradient = jax.jit(jax.value_and_grad(ppo_loss, has_aux=True), static_argnums=2)
+loss_and_gradient = jax.jit(jax.value_and_grad(ppo_loss, has_aux=True), static_argnums=2, compiler_options=QUICK)
 
 
 def acted(arm):
@@ -120,7 +120,7 @@ def learner_of(policy, config, learning_rate=3e-2):
     return Learner(policy, with_learning_rate(make_optimizer(config).init(policy), jnp.asarray(learning_rate)))
 
 
-@functools.partial(jax.jit, static_argnums=(2, 3))
+@functools.partial(jax.jit, static_argnums=(2, 3), compiler_options=QUICK)
 def run(learner, experience, config, rows):
     optimizer = make_optimizer(config)
     key = jax.random.key(0)
