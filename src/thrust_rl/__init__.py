@@ -5,7 +5,7 @@ from thrust_rl.config import ArmConfig as ArmConfig
 from thrust_rl.config import ConfigError as ConfigError
 from thrust_rl.config import PPOConfig as PPOConfig
 from thrust_rl.config import TrainConfig as TrainConfig
-from thrust_rl.envs.batch import PoolStep as PoolStep
+from thrust_rl.envs.batch import StepResult as StepResult
 from thrust_rl.envs.core import FullyObserved as FullyObserved
 from thrust_rl.envs.core import FunctionalEnv as FunctionalEnv
 from thrust_rl.envs.observation import Flicker as Flicker

@@ -18,7 +18,7 @@ class Frame(NamedTuple):
     blank: Bool[Array, ""]  # o_t was blanked by the observation model
 
 
-class StepResult(NamedTuple):
+class Transition(NamedTuple):
     """What one transition t → t+1 produced; `obs` is the true successor, before any reset."""
 
     obs: Obs  # o_{t+1}

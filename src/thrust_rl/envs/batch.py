@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from thrust_rl.envs.core import FunctionalEnv
 from thrust_rl.envs.streams import Stream, begin_all, restart_some, step_all, step_on_all
-from thrust_rl.types import Frame, StepResult
+from thrust_rl.types import Frame, Transition
 
 
 class Frames(NamedTuple):
@@ -20,8 +20,8 @@ class Frames(NamedTuple):
     info: dict[str, Any]  # arrays over environments; `blank` says which frames the sensor blanked
 
 
-class PoolStep(NamedTuple):
-    """What one transition of every environment produced: a `StepResult` of NumPy arrays over environments."""
+class StepResult(NamedTuple):
+    """What one transition of every environment produced: a `Transition` as NumPy arrays over environments."""
 
     obs: Float[np.ndarray, "env *obs"]  # the true successors o_{t+1}, before any reset
     reward: Float[np.ndarray, " env"]  # raw
@@ -44,7 +44,7 @@ class Batch(Protocol):
     def restart(self, wanted: NDArray[np.bool_]) -> Frames:
         """A new episode where wanted; rows of other environments mean nothing."""
 
-    def step(self, actions: NDArray[Any]) -> PoolStep:
+    def step(self, actions: NDArray[Any]) -> StepResult:
         """One transition of every environment."""
 
 
@@ -80,23 +80,23 @@ class CompiledBatch:
         self.streams, frame = restart_some(self.functional, self.streams, wanted)
         return _frames(frame)
 
-    def step(self, actions: NDArray[Any]) -> PoolStep:
+    def step(self, actions: NDArray[Any]) -> StepResult:
         """One transition; an episode that ends stays ended."""
         self.streams, result = step_all(self.functional, self.streams, actions)
-        return _pool_step(result)
+        return _step_result(result)
 
-    def step_on(self, actions: NDArray[Any]) -> tuple[PoolStep, Frames]:
+    def step_on(self, actions: NDArray[Any]) -> tuple[StepResult, Frames]:
         """One transition, and a new episode where one ended: the transition, and the frames to act on next."""
         self.streams, result, frame = step_on_all(self.functional, self.streams, actions)
-        return _pool_step(result), _frames(frame)
+        return _step_result(result), _frames(frame)
 
 
 def _frames(frame: Frame) -> Frames:
     return Frames(_float32(frame.obs), {"blank": np.array(frame.blank)})
 
 
-def _pool_step(result: StepResult) -> PoolStep:
-    return PoolStep(
+def _step_result(result: Transition) -> StepResult:
+    return StepResult(
         obs=_float32(result.obs),
         reward=_float32(result.reward),
         terminated=np.array(result.terminated),

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from thrust_rl.maths.keys import Purpose, purpose_key
-from thrust_rl.types import Frame, Key, Obs, StepResult
+from thrust_rl.types import Frame, Key, Obs, Transition
 
 PhysicsState: TypeAlias = PyTree
 SensorState: TypeAlias = PyTree
@@ -109,14 +109,14 @@ class FunctionalEnv:
         """Begin a new episode on the same stream: new physics, the sensor's clock goes on."""
         return self._begin(key, state.sensor)
 
-    def step(self, key: Key, state: EnvState, action: Int[Array, ""]) -> tuple[EnvState, StepResult]:
+    def step(self, key: Key, state: EnvState, action: Int[Array, ""]) -> tuple[EnvState, Transition]:
         """One transition. When physics ends on the very step of the limit, it terminated."""
         physics, reward, terminated = self.physics.step(purpose_key(key, Purpose.PHYSICS), state.physics, action)
         sensor = self.sensor.advance(purpose_key(key, Purpose.SENSOR), state.sensor)
         sensor, frame = self._emit(key, sensor, physics)
         elapsed = state.elapsed + 1
         truncated = (elapsed >= self.max_steps) & ~terminated
-        return EnvState(physics, sensor, elapsed), StepResult(frame.obs, frame.blank, reward, terminated, truncated)
+        return EnvState(physics, sensor, elapsed), Transition(frame.obs, frame.blank, reward, terminated, truncated)
 
     def _begin(self, key: Key, sensor: SensorState) -> tuple[EnvState, Frame]:
         physics = self.physics.init(purpose_key(key, Purpose.RESET))
@@ -129,7 +129,7 @@ class FunctionalEnv:
 
 def step_and_restart(
     env: FunctionalEnv, key: Key, state: EnvState, action: Int[Array, ""]
-) -> tuple[EnvState, StepResult, Frame]:
+) -> tuple[EnvState, Transition, Frame]:
     """Step, and begin a new episode where this one is over.
 
     Returns:

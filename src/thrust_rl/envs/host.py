@@ -7,7 +7,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from thrust_rl.envs.batch import Frames, PoolStep
+from thrust_rl.envs.batch import Frames, StepResult
 
 
 class HostBatch:
@@ -40,7 +40,7 @@ class HostBatch:
         indices = np.flatnonzero(wanted).tolist()
         return self._frames(indices, [self._envs[i].reset() for i in indices])
 
-    def step(self, actions: NDArray[Any]) -> PoolStep:
+    def step(self, actions: NDArray[Any]) -> StepResult:
         """One transition of every environment."""
         outcomes = [env.step(action) for env, action in zip(self._envs, actions, strict=True)]
         obs, reward, terminated, truncated, infos = zip(*outcomes, strict=True)
@@ -50,7 +50,7 @@ class HostBatch:
         if not np.isfinite(rewards).all():
             where = np.flatnonzero(~np.isfinite(rewards)).tolist()
             raise ValueError(f"rewards of environments {where} are {rewards[where].tolist()}: they must be finite")
-        return PoolStep(
+        return StepResult(
             obs=self._stacked(range(len(obs)), obs),
             reward=rewards,
             terminated=np.array(terminated, bool),

@@ -9,7 +9,7 @@ from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker
 from numpy.typing import NDArray
 
 from thrust_rl.config import require
-from thrust_rl.envs.batch import Batch, CompiledBatch, PoolStep
+from thrust_rl.envs.batch import Batch, CompiledBatch, StepResult
 from thrust_rl.envs.checks import checked_actions, checked_index, checked_num_envs, checked_seed
 from thrust_rl.envs.host import HostBatch
 from thrust_rl.envs.stateful import StatefulEnv
@@ -67,7 +67,7 @@ class EnvPool:
         self._ended = np.zeros(self.num_envs, bool)
         return frames.obs
 
-    def step(self, actions: Any) -> PoolStep:
+    def step(self, actions: Any) -> StepResult:
         """One transition of every environment.
 
         Args:

@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Int, UInt32
 
 from thrust_rl.envs.core import EnvState, FunctionalEnv, step_and_restart
 from thrust_rl.maths.keys import Purpose, environment_keys, purpose_key, step_key
-from thrust_rl.types import Frame, Key, StepResult
+from thrust_rl.types import Frame, Key, Transition
 
 
 class Stream(NamedTuple):
@@ -32,14 +32,14 @@ def begin(env: FunctionalEnv, key: Key) -> tuple[Stream, Frame]:
     return Stream(jax.random.key_data(key), zero, zero + 1, env_state), frame
 
 
-def step(env: FunctionalEnv, stream: Stream, action: Int[Array, ""]) -> tuple[Stream, StepResult]:
+def step(env: FunctionalEnv, stream: Stream, action: Int[Array, ""]) -> tuple[Stream, Transition]:
     """One transition; an episode that ends stays ended."""
     clock = stream.clock + 1
     env_state, result = env.step(_key(stream, clock), stream.env_state, action)
     return Stream(stream.key_data, clock, jnp.zeros_like(stream.begun), env_state), result
 
 
-def step_on(env: FunctionalEnv, stream: Stream, action: Int[Array, ""]) -> tuple[Stream, StepResult, Frame]:
+def step_on(env: FunctionalEnv, stream: Stream, action: Int[Array, ""]) -> tuple[Stream, Transition, Frame]:
     """One transition, and a new episode where this one is over: the transition, and the frame to act on next."""
     clock = stream.clock + 1
     env_state, result, frame = step_and_restart(env, _key(stream, clock), stream.env_state, action)
@@ -77,13 +77,13 @@ def begin_all(env: FunctionalEnv, seed: UInt32[Array, ""], num_envs: int) -> tup
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def step_all(env: FunctionalEnv, streams: Stream, actions: Int[Array, " env"]) -> tuple[Stream, StepResult]:
+def step_all(env: FunctionalEnv, streams: Stream, actions: Int[Array, " env"]) -> tuple[Stream, Transition]:
     """`step` for every stream, compiled; leaves `[env, ...]`."""
     return jax.vmap(functools.partial(step, env))(streams, actions)
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def step_on_all(env: FunctionalEnv, streams: Stream, actions: Int[Array, " env"]) -> tuple[Stream, StepResult, Frame]:
+def step_on_all(env: FunctionalEnv, streams: Stream, actions: Int[Array, " env"]) -> tuple[Stream, Transition, Frame]:
     """`step_on` for every stream, compiled; leaves `[env, ...]`."""
     return jax.vmap(functools.partial(step_on, env))(streams, actions)
 

@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from thrust_rl.envs.batch import CompiledBatch, Frames, PoolStep
+from thrust_rl.envs.batch import CompiledBatch, Frames, StepResult
 from thrust_rl.envs.checks import SEED_LIMIT, checked_actions, checked_num_envs, checked_seed, refuse_options
 from thrust_rl.envs.core import FunctionalEnv
 from thrust_rl.envs.registry import make
@@ -109,7 +109,7 @@ class CompiledVectorEnv(VectorEnv[NDArray[np.float32], Any, NDArray[Any]]):
         return frames.obs, {"blank": self._blank.copy(), "_blank": np.ones(self.num_envs, bool)}
 
 
-def _final(result: PoolStep) -> dict[str, Any]:
+def _final(result: StepResult) -> dict[str, Any]:
     """What Gymnasium's same-step autoreset reports about the episodes that ended."""
     over = result.over
     final_obs = np.full(len(over), None, dtype=object)

@@ -15,7 +15,7 @@ from thrust_rl.maths.sampling import draw_actions
 from thrust_rl.policies.actor_critic import ActorCritic, empty_memory
 from thrust_rl.rollout.axes import trajectory_major
 from thrust_rl.rollout.normalize import observe_and_standardize, standardize_visible
-from thrust_rl.types import Frame, Memory, Rollout, StepResult, StreamKeys
+from thrust_rl.types import Frame, Memory, Rollout, StreamKeys, Transition
 
 
 class Actor(NamedTuple):
@@ -149,7 +149,7 @@ def _bootstrap_values(
     policy: ActorCritic,
     memory: Memory,
     moments: Moments,
-    result: StepResult,
+    result: Transition,
     last: Bool[Array, ""],
     config: TrainConfig,
 ) -> Float[Array, " env"]:
