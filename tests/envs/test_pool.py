@@ -1,5 +1,6 @@
 """The pool: the compiled path's numbers, no reset of its own, and errors that name the environment."""
 
+import re
 import subprocess
 import sys
 
@@ -43,14 +44,6 @@ def compiled_path(functional, seed, actions):
     return jax.tree.map(np.asarray, run())
 
 
-def after_resets(pool, result):
-    """The observations to act on, after resetting what ended."""
-    obs = result.obs.copy()
-    for i in np.flatnonzero(result.over):
-        obs[i] = pool.reset_env(i)
-    return obs
-
-
 @pytest.mark.parametrize(
     "build",
     [CartPole, lambda: FlickeringCartPole(0.5), lambda: FlickeringCartPole(0.5, burst_len=4.0), MaskedCartPole],
@@ -68,7 +61,7 @@ def test_the_pool_is_the_compiled_path_step_by_step(build):
         assert np.array_equal(result.terminated, results.terminated[t])
         assert np.array_equal(result.truncated, results.truncated[t])
         assert np.array_equal(result.info["blank"], results.blank[t])
-        assert np.array_equal(after_resets(pool, result), frames.obs[t])
+        assert np.array_equal(pool.reset_where(result.over), frames.obs[t])
         episodes += result.over.sum()
     assert episodes > 5 * N
 
@@ -79,14 +72,14 @@ def test_environment_0_of_a_pool_is_the_single_environment():
     for action in np.random.default_rng(1).integers(0, 2, 100):
         result, single = pool.step(np.full(N, action)), env.step(action)
         assert np.array_equal(result.obs[0], single[0])
-        assert np.array_equal(after_resets(pool, result)[0], env.reset()[0] if single[2] else single[0])
+        assert np.array_equal(pool.reset_where(result.over)[0], env.reset()[0] if single[2] else single[0])
 
 
 def test_arrays_over_environments():
     pool = EnvPool(FlickeringCartPole, N)
     obs, result = pool.reset(), pool.step([0, 1, 0, 1, 1])
     assert (pool.num_envs, pool.observation_space.shape, pool.action_space.n) == (N, (4,), 2)
-    for array in (obs, result.obs):
+    for array in (obs, result.obs, pool.reset_where(np.arange(N) == 1)):
         assert array.shape == (N, 4) and array.dtype == np.float32 and array.flags.writeable
     assert result.reward.dtype == np.float32
     for flags in (result.terminated, result.truncated, result.info["blank"], result.over):
@@ -100,11 +93,17 @@ def test_what_was_handed_out_is_never_written_to_again():
     pool = EnvPool(CartPole, N)
     obs = pool.reset()
     result = pool.step(np.ones(N, int))
-    copies = obs.copy(), result.obs.copy(), result.over.copy()
-    pool.reset_env(0)
+    frames = pool.reset_where(np.arange(N) == 0)
+    handed_out = obs, result.obs, frames
+    copies = [array.copy() for array in handed_out]
     result.terminated[:] = True  # nor does the pool look at what it handed out
     pool.step(np.ones(N, int))
-    assert all(np.array_equal(a, b) for a, b in zip(copies[:2], (obs, result.obs), strict=True))
+    pool.reset_where(np.ones(N, bool))
+    assert all(np.array_equal(a, b) for a, b in zip(copies, handed_out, strict=True))
+    frames = pool.reset_where(np.zeros(N, bool))
+    now = frames.copy()
+    frames[:] = 7.0
+    assert np.array_equal(pool.reset_where(np.zeros(N, bool)), now)
 
 
 def test_every_environment_has_numbers_of_its_own_and_a_seed_repeats_them():
@@ -135,7 +134,77 @@ def host_pool(num_envs=N, seed=0, **kwargs):
     return EnvPool(lambda: gymnasium.make("CartPole-v1", **kwargs), num_envs, seed=seed)
 
 
-@pytest.mark.parametrize("build", [lambda: EnvPool(CartPole, N), host_pool], ids=["compiled", "host"])
+BOTH = pytest.mark.parametrize("build", [lambda: EnvPool(CartPole, N), host_pool], ids=["compiled", "host"])
+
+
+@BOTH
+def test_resetting_some_is_resetting_them_one_by_one(build):
+    rng = np.random.default_rng(3)
+    some, one_by_one = build(), build()
+    current = some.reset()
+    assert np.array_equal(one_by_one.reset(), current)
+    for _ in range(60):
+        for wanted in (rng.random(N) < 0.3, rng.random(N) < 0.3):  # twice in a row, ended or not
+            found = some.reset_where(wanted)
+            for i in np.flatnonzero(wanted):
+                current[i] = one_by_one.reset_env(i)
+            assert np.array_equal(found, current)
+        actions = rng.integers(0, 2, N)
+        result = some.step(actions)
+        current = one_by_one.step(actions).obs
+        assert np.array_equal(result.obs, current)
+        if result.over.any():
+            found = some.reset_where(result.over)
+            for i in np.flatnonzero(result.over):
+                current[i] = one_by_one.reset_env(i)
+            assert np.array_equal(found, current) and not np.array_equal(found, result.obs)
+
+
+@BOTH
+def test_resetting_none_gives_what_is_there(build):
+    pool, nobody = build(), np.zeros(N, bool)
+    assert np.array_equal(pool.reset(), pool.reset_where(nobody))
+    assert np.array_equal(pool.step(np.ones(N, int)).obs, pool.reset_where(nobody))
+    first = pool.reset_env(2)
+    assert np.array_equal(pool.reset_where(nobody)[2], first)
+
+
+@BOTH
+def test_resetting_only_some_of_what_ended_leaves_the_others_ended(build):
+    pool = build()
+    pool.reset()
+    over = np.zeros(N, bool)
+    while over.sum() < 2:
+        pool.reset_where(over)
+        over = pool.step(np.ones(N, int)).over
+    first, *others = np.flatnonzero(over).tolist()
+    pool.reset_where(np.arange(N) == first)
+    with pytest.raises(ValueError, match=rf"environments {re.escape(str(others))} have ended"):
+        pool.step(np.ones(N, int))
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("over", "error", "message"),
+    [
+        (np.zeros(N), TypeError, "over has dtype float64: booleans are expected; compare"),
+        ([0, 1, 0, 0, 0], TypeError, "over has dtype int64: booleans are expected"),
+        (np.zeros(N - 1, bool), ValueError, r"over has shape \(4,\): expected \(5,\) for the axes \[env\]"),
+        (np.zeros((N, 1), bool), ValueError, r"over has shape \(5, 1\): expected \(5,\)"),
+        (True, ValueError, r"over has shape \(\): expected \(5,\).*nothing is broadcast"),
+    ],
+)
+def test_what_to_reset_must_be_said_for_each(build, over, error, message):
+    pool = build()
+    with pytest.raises(ValueError, match=r"reset_where\(\) before reset\(\)"):
+        pool.reset_where(np.zeros(N, bool))
+    before = pool.reset()
+    with pytest.raises(error, match=message):
+        pool.reset_where(over)
+    assert np.array_equal(pool.reset_where(np.zeros(N, bool)), before)
+
+
+@BOTH
 def test_an_ended_environment_must_be_reset_by_hand(build):
     pool = build()
     pool.reset()
@@ -143,9 +212,9 @@ def test_an_ended_environment_must_be_reset_by_hand(build):
     while not result.over.any():
         result = pool.step(np.ones(N, int))
     ended = np.flatnonzero(result.over).tolist()
-    with pytest.raises(ValueError, match=rf"environments \[{', '.join(map(str, ended))}\] have ended: call reset_env"):
+    with pytest.raises(ValueError, match=rf"environments {re.escape(str(ended))} have ended: call reset_where"):
         pool.step(np.ones(N, int))
-    after_resets(pool, result)
+    pool.reset_where(result.over)
     pool.step(np.ones(N, int))
     pool.close()
 
@@ -162,16 +231,16 @@ BAD_ACTIONS = [
     ([0, 1], ValueError, r"shape \(2,\): expected \(5,\).*nothing is broadcast"),
     (1, ValueError, r"shape \(\): expected \(5,\)"),
     (np.zeros((N, 1), int), ValueError, r"shape \(5, 1\): expected \(5,\)"),
-    (np.zeros(N), TypeError, r"dtype float64: expected integers in \[0, 1\].*astype"),
-    (np.zeros(N, bool), TypeError, "dtype bool: expected integers"),
-    ([0, 1, np.nan, 0, np.inf], ValueError, r"environments \[2, 4\] are not finite: look for NaN"),
-    ([0, 2, 0, -1, 0], ValueError, r"environments \[1, 3\] are \[2, -1\]: they must lie in \[0, 1\]"),
+    (np.zeros(N), TypeError, r"dtype float64: integers are expected.*astype"),
+    (np.zeros(N, bool), TypeError, "dtype bool: integers are expected"),
+    ([0, 1, np.nan, 0, np.inf], ValueError, r"actions\[2\] is nan: it must be finite.*\(the first of 2\)"),
+    ([0, 2, 0, -1, 0], ValueError, r"actions\[1\] is 2: it must lie in \[0, 1\] \(the first of 2\)"),
     (np.full(N, 2**63, np.uint64), ValueError, "must lie in"),
 ]
 
 
 @pytest.mark.parametrize(("actions", "error", "message"), BAD_ACTIONS)
-@pytest.mark.parametrize("build", [lambda: EnvPool(CartPole, N), host_pool], ids=["compiled", "host"])
+@BOTH
 def test_actions_that_do_not_fit(build, actions, error, message):
     pool = build()
     pool.reset()
@@ -311,7 +380,7 @@ def test_continuous_actions_are_checked_too():
     assert pool.step(np.ones((2, 3), np.float32)).reward.tolist() == [0.0, 0.0]
     for actions, message in (
         (np.zeros((2, 2), np.float32), r"shape \(2, 2\): expected \(2, 3\)"),
-        (np.full((2, 3), np.nan, np.float32), r"environments \[0, 1\] are not finite"),
+        (np.full((2, 3), np.nan, np.float32), r"actions\[0, 0\] is nan: it must be finite"),
         (np.array([[0, 0, 0], [0, 0, 2]], np.float32), r"environments \[1\] are outside Box.*clip them"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -336,4 +405,5 @@ def test_stepping_compiles_once():
         pool.step(actions)
         for i in range(N):
             pool.reset_env(i)
+        pool.reset_where(np.arange(N) < 2)
     assert (step_all._cache_size(), restart_some._cache_size()) == before

@@ -95,7 +95,9 @@ def test_an_environment_draws_the_frame_it_gave():
             info = env.step(0)[4]
             other = FlickeringCartPole(0.5, render_mode=mode)
             other.restore_state(snapshot)
-            assert hatched(other.render()) == snapshot.blank, "a restored environment draws the snapshot's frame"
+            assert hatched(other.render()) == snapshot.stream.frame.blank, (
+                "a restored environment draws the snapshot's frame"
+            )
         assert seen == {False, True}
 
 

@@ -14,7 +14,7 @@ from thrust_rl.types import Frame, Transition
 
 
 class Frames(NamedTuple):
-    """First frames of episodes."""
+    """What there is to act on."""
 
     obs: Float[np.ndarray, "env *obs"]
     info: dict[str, Any]  # arrays over environments; `blank` says which frames the sensor blanked
@@ -42,7 +42,7 @@ class Batch(Protocol):
         """Begin every environment anew; its random numbers derive from the seed and its index."""
 
     def restart(self, wanted: NDArray[np.bool_]) -> Frames:
-        """A new episode where wanted; rows of other environments mean nothing."""
+        """A new episode where wanted: its first frames there, the current ones elsewhere."""
 
     def step(self, actions: NDArray[Any]) -> StepResult:
         """One transition of every environment."""
@@ -66,8 +66,8 @@ class CompiledBatch:
 
     def begin(self, seed: int) -> Frames:
         """Begin the streams of a seed."""
-        self.streams, frame = begin_all(self.functional, np.uint32(seed), self.num_envs)
-        return _frames(frame)
+        self.streams = begin_all(self.functional, np.uint32(seed), self.num_envs)
+        return _frames(self.streams.frame)
 
     def reset(self, seed: int | None, *, first_seed: Callable[[], int]) -> Frames:
         """Begin the streams of a seed; without one, go on with those that run, or begin those of `first_seed()`."""
@@ -76,9 +76,11 @@ class CompiledBatch:
         return self.begin(first_seed() if seed is None else seed)
 
     def restart(self, wanted: NDArray[np.bool_]) -> Frames:
-        """A new episode where wanted, on the same streams."""
-        self.streams, frame = restart_some(self.functional, self.streams, wanted)
-        return _frames(frame)
+        """A new episode where wanted, on the same streams: the frames to act on next, of every environment."""
+        assert self.streams is not None, "the shells see to it that begin() comes first"
+        if wanted.any():
+            self.streams = restart_some(self.functional, self.streams, wanted)
+        return _frames(self.streams.frame)
 
     def step(self, actions: NDArray[Any]) -> StepResult:
         """One transition; an episode that ends stays ended."""
@@ -87,8 +89,8 @@ class CompiledBatch:
 
     def step_on(self, actions: NDArray[Any]) -> tuple[StepResult, Frames]:
         """One transition, and a new episode where one ended: the transition, and the frames to act on next."""
-        self.streams, result, frame = step_on_all(self.functional, self.streams, actions)
-        return _step_result(result), _frames(frame)
+        self.streams, result = step_on_all(self.functional, self.streams, actions)
+        return _step_result(result), _frames(self.streams.frame)
 
 
 def _frames(frame: Frame) -> Frames:

@@ -26,19 +26,20 @@ class HostBatch:
     def __init__(self, envs: Sequence[gymnasium.Env[Any, Any]]) -> None:
         self._envs = tuple(envs)
         shape = self._envs[0].observation_space.shape or ()
-        self._obs = np.zeros((len(self._envs), *shape), np.float32)
+        self._obs = np.zeros((len(self._envs), *shape), np.float32)  # the current frames: what there is to act on
+        self._infos: list[dict[str, Any]] = [{} for _ in self._envs]  # about them
 
     def begin(self, seed: int) -> Frames:
         """Reset every environment with a seed of its own."""
         children = np.random.SeedSequence(seed).spawn(len(self._envs))
         seeds = [int(child.generate_state(1)[0]) for child in children]
         outcomes = [env.reset(seed=own) for env, own in zip(self._envs, seeds, strict=True)]
-        return self._frames(range(len(self._envs)), outcomes)
+        return self._begun(range(len(self._envs)), outcomes)
 
     def restart(self, wanted: NDArray[np.bool_]) -> Frames:
         """Reset the wanted environments, which go on with their own random numbers."""
         indices = np.flatnonzero(wanted).tolist()
-        return self._frames(indices, [self._envs[i].reset() for i in indices])
+        return self._begun(indices, [self._envs[i].reset() for i in indices])
 
     def step(self, actions: NDArray[Any]) -> StepResult:
         """One transition of every environment."""
@@ -50,8 +51,9 @@ class HostBatch:
         if not np.isfinite(rewards).all():
             where = np.flatnonzero(~np.isfinite(rewards)).tolist()
             raise ValueError(f"rewards of environments {where} are {rewards[where].tolist()}: they must be finite")
+        self._take(range(len(self._envs)), obs, infos)
         return StepResult(
-            obs=self._stacked(range(len(obs)), obs),
+            obs=self._obs.copy(),
             reward=rewards,
             terminated=np.array(terminated, bool),
             truncated=np.array(truncated, bool),
@@ -63,26 +65,22 @@ class HostBatch:
         for env in self._envs:
             env.close()
 
-    def _frames(self, indices: Sequence[int], outcomes: Sequence[tuple[Any, dict[str, Any]]]) -> Frames:
-        infos: list[dict[str, Any]] = [{} for _ in self._envs]
-        for i, (_, info) in zip(indices, outcomes, strict=True):
-            infos[i] = info
-        return Frames(self._stacked(indices, [obs for obs, _ in outcomes]), _gathered(infos))
+    def _begun(self, indices: Sequence[int], outcomes: Sequence[tuple[Any, dict[str, Any]]]) -> Frames:
+        self._take(indices, [obs for obs, _ in outcomes], [info for _, info in outcomes])
+        return Frames(self._obs.copy(), _gathered(self._infos))
 
-    def _stacked(self, indices: Sequence[int], observations: Sequence[Any]) -> NDArray[np.float32]:
-        """The observations as rows of a fresh array."""
-        rows = np.zeros_like(self._obs)
-        for i, obs in zip(indices, observations, strict=True):
+    def _take(self, indices: Sequence[int], observations: Sequence[Any], infos: Sequence[dict[str, Any]]) -> None:
+        """Make these the current frames."""
+        for i, obs, info in zip(indices, observations, infos, strict=True):
             row = np.asarray(obs)
-            if row.shape != rows.shape[1:]:
+            if row.shape != self._obs.shape[1:]:
                 raise ValueError(
-                    f"environment {i} gave an observation of shape {row.shape}: its space says {rows.shape[1:]};"
+                    f"environment {i} gave an observation of shape {row.shape}: its space says {self._obs.shape[1:]};"
                     " fix the environment or its observation_space"
                 )
             if not np.isfinite(row).all():
                 raise ValueError(f"environment {i} gave an observation that is not finite: {row}")
-            rows[i] = row
-        return rows
+            self._obs[i], self._infos[i] = row, info
 
 
 def _gathered(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:

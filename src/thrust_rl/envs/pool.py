@@ -8,9 +8,10 @@ import numpy as np
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker
 from numpy.typing import NDArray
 
+from thrust_rl.arrays import flags, positive
 from thrust_rl.config import require
 from thrust_rl.envs.batch import Batch, CompiledBatch, StepResult
-from thrust_rl.envs.checks import checked_actions, checked_index, checked_num_envs, checked_seed
+from thrust_rl.envs.checks import checked_actions, checked_index, checked_seed
 from thrust_rl.envs.host import HostBatch
 from thrust_rl.envs.stateful import StatefulEnv
 
@@ -39,6 +40,7 @@ class EnvPool:
         >>> pool = EnvPool(lambda: FlickeringCartPole(flicker_prob=0.5), 4, seed=0)
         >>> obs = pool.reset()
         >>> result = pool.step([0, 1, 0, 1])
+        >>> obs = pool.reset_where(result.over)
         >>> obs.shape, result.reward.tolist(), result.info["blank"].shape
         ((4, 4), [1.0, 1.0, 1.0, 1.0], (4,))
     """
@@ -46,7 +48,7 @@ class EnvPool:
     def __init__(
         self, make_env: Callable[[], gymnasium.Env[Any, Any]], num_envs: int, *, seed: SupportsIndex = 0
     ) -> None:
-        self.num_envs = checked_num_envs(num_envs)
+        self.num_envs = positive("num_envs", num_envs)
         self._seed = checked_seed(seed)
         envs = [_built(make_env) for _ in range(self.num_envs)]
         _require_fit(envs)
@@ -84,7 +86,8 @@ class EnvPool:
         if self._ended.any():
             ended = np.flatnonzero(self._ended).tolist()
             raise ValueError(
-                f"environments {ended} have ended: call reset_env(i) for each of them, or reset() for all, then step()"
+                f"environments {ended} have ended: call reset_where(result.over) or reset_env(i), or reset() for all,"
+                " then step()"
             )
         result = self._batch.step(checked_actions(actions, self.action_space, self.num_envs))
         self._ended = result.over
@@ -102,10 +105,25 @@ class EnvPool:
         """
         index = checked_index(i, self.num_envs)
         self._require_begun("reset_env()")
-        wanted = np.zeros(self.num_envs, bool)
-        wanted[index] = True
-        obs = self._batch.restart(wanted).obs[index].copy()
-        self._ended[index] = False
+        return self.reset_where(np.arange(self.num_envs) == index)[index].copy()
+
+    def reset_where(self, over: Any) -> NDArray[np.float32]:
+        """Begin an episode of some environments, usually of those where the last step ended one: `result.over`.
+
+        Args:
+            over: which ones, `[env]`, booleans; whether or not their last episode ended.
+
+        Returns:
+            The frames to act on next, `[env, ...]`: the first of the new episode where `over`, else the current one.
+
+        Raises:
+            TypeError: `over` does not hold booleans.
+            ValueError: it has another shape, or the pool has not been reset yet.
+        """
+        wanted = flags("over", over, (self.num_envs,), "env")
+        self._require_begun("reset_where()")
+        obs = self._batch.restart(wanted).obs
+        self._ended &= ~wanted
         return obs
 
     def close(self) -> None:

@@ -23,7 +23,6 @@ class Snapshot:
 
     functional: FunctionalEnv  # whose moment it is
     stream: Stream
-    blank: bool  # about the last frame
     over: bool  # the episode has ended
 
 
@@ -62,7 +61,6 @@ class StatefulEnv(gymnasium.Env[Any, Any]):
         self.action_space = functional.action_space
         self._seed = None if seed is None else checked_seed(seed)
         self._batch = CompiledBatch(functional, 1)
-        self._blank = False
         self._over = False
 
     @property
@@ -84,8 +82,7 @@ class StatefulEnv(gymnasium.Env[Any, Any]):
         super().reset(seed=number)
         frames = self._batch.reset(number, first_seed=self._first_seed)
         self._over = False
-        self._blank = bool(frames.info["blank"][0])
-        return frames.obs[0], {"blank": self._blank}
+        return frames.obs[0], {"blank": bool(frames.info["blank"][0])}
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """One transition.
@@ -100,9 +97,8 @@ class StatefulEnv(gymnasium.Env[Any, Any]):
             raise ValueError("step() after the episode ended: call reset() to begin the next one")
         result = self._batch.step(np.array([checked_action(action, self.functional.action_space)], np.int32))
         self._over = bool(result.over[0])
-        self._blank = bool(result.info["blank"][0])
         flags = bool(result.terminated[0]), bool(result.truncated[0])
-        return result.obs[0], float(result.reward[0]), *flags, {"blank": self._blank}
+        return result.obs[0], float(result.reward[0]), *flags, {"blank": bool(result.info["blank"][0])}
 
     def clone_state(self) -> Snapshot:
         """Everything that the future depends on, given the actions.
@@ -110,7 +106,7 @@ class StatefulEnv(gymnasium.Env[Any, Any]):
         Raises:
             ValueError: nothing has begun yet.
         """
-        return Snapshot(self.functional, self._running("clone_state()"), self._blank, self._over)
+        return Snapshot(self.functional, self._running("clone_state()"), self._over)
 
     def restore_state(self, snapshot: Snapshot) -> None:
         """Go back to a snapshot, taken from this or from another instance of the same environment.
@@ -126,8 +122,7 @@ class StatefulEnv(gymnasium.Env[Any, Any]):
                 f"the snapshot belongs to {snapshot.functional}, not to {self.functional}:"
                 " restore it into an environment built with the same parameters"
             )
-        self._batch.streams = snapshot.stream
-        self._blank, self._over = snapshot.blank, snapshot.over
+        self._batch.streams, self._over = snapshot.stream, snapshot.over
 
     def render(self) -> Any:
         """The current moment as pixels or text; a blanked frame is visibly blank.
@@ -135,8 +130,8 @@ class StatefulEnv(gymnasium.Env[Any, Any]):
         Raises:
             ValueError: nothing has begun yet, no `render_mode` was chosen, or the physics has no picture.
         """
-        physics = jax.tree.map(lambda leaf: np.asarray(leaf)[0], self._running("render()").env_state.physics)
-        return picture(physics, blank=self._blank, mode=self.render_mode)
+        stream = jax.tree.map(lambda leaf: np.asarray(leaf)[0], self._running("render()"))
+        return picture(stream.env_state.physics, blank=bool(stream.frame.blank), mode=self.render_mode)
 
     def _running(self, what: str) -> Stream:
         if self._batch.streams is None:

@@ -10,8 +10,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from thrust_rl.arrays import positive
 from thrust_rl.envs.batch import CompiledBatch, Frames, StepResult
-from thrust_rl.envs.checks import SEED_LIMIT, checked_actions, checked_num_envs, checked_seed, refuse_options
+from thrust_rl.envs.checks import SEED_LIMIT, checked_actions, checked_seed, refuse_options
 from thrust_rl.envs.core import FunctionalEnv
 from thrust_rl.envs.registry import make
 from thrust_rl.envs.render import FRAMES_PER_SECOND, RENDER_MODES, checked_render_mode, picture
@@ -45,7 +46,7 @@ class CompiledVectorEnv(VectorEnv[NDArray[np.float32], Any, NDArray[Any]]):
         seed: SupportsIndex | None = None,
         render_mode: str | None = None,
     ) -> None:
-        self.num_envs = checked_num_envs(num_envs)
+        self.num_envs = positive("num_envs", num_envs)
         self.render_mode = checked_render_mode(render_mode)
         self.single_observation_space: gymnasium.spaces.Box = functional.observation_space
         self.single_action_space: gymnasium.spaces.Discrete = functional.action_space
@@ -53,7 +54,6 @@ class CompiledVectorEnv(VectorEnv[NDArray[np.float32], Any, NDArray[Any]]):
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._seed = None if seed is None else checked_seed(seed)
         self._batch = CompiledBatch(functional, self.num_envs)
-        self._blank = np.zeros(self.num_envs, bool)
 
     def reset(
         self, *, seed: SupportsIndex | None = None, options: dict[str, Any] | None = None
@@ -94,19 +94,17 @@ class CompiledVectorEnv(VectorEnv[NDArray[np.float32], Any, NDArray[Any]]):
         """
         if self._batch.streams is None:
             raise ValueError("render() before reset(): call reset() to begin every environment")
-        physics = jax.tree.map(np.asarray, self._batch.streams.env_state.physics)
-        states = [jax.tree.map(lambda leaf, i=i: leaf[i], physics) for i in range(self.num_envs)]
+        streams = jax.tree.map(np.asarray, self._batch.streams)
+        each = [jax.tree.map(lambda leaf, i=i: leaf[i], streams) for i in range(self.num_envs)]
         return tuple(
-            picture(state, blank=bool(blank), mode=self.render_mode)
-            for state, blank in zip(states, self._blank, strict=True)
+            picture(stream.env_state.physics, blank=bool(stream.frame.blank), mode=self.render_mode) for stream in each
         )
 
     def _first_seed(self) -> int:
         return int(self.np_random.integers(SEED_LIMIT)) if self._seed is None else self._seed
 
     def _received(self, frames: Frames) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        self._blank = frames.info["blank"]
-        return frames.obs, {"blank": self._blank.copy(), "_blank": np.ones(self.num_envs, bool)}
+        return frames.obs, frames.info | {"_blank": np.ones(self.num_envs, bool)}
 
 
 def _final(result: StepResult) -> dict[str, Any]:
