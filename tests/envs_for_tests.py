@@ -11,10 +11,13 @@ import numpy as np
 from jax import lax
 
 from thrust_rl.config import ArmConfig, PPOConfig, TrainConfig
+from thrust_rl.envs.actions import DiscreteActions
 from thrust_rl.envs.core import FullyObserved, FunctionalEnv
+from thrust_rl.envs.spaces import vector_spec
 from thrust_rl.maths.keys import environment_keys
 from thrust_rl.maths.moments import Moments
 from thrust_rl.policies.actor_critic import ActorCritic, build_policy
+from thrust_rl.policies.inputs import Task
 from thrust_rl.rollout.collect import Actor, collect, initial_actor
 from thrust_rl.types import Rollout
 
@@ -211,7 +214,7 @@ def decided(policy: ActorCritic) -> ActorCritic:
 @functools.cache
 def drawn_policy(arm, obs_dim: int, seed: int) -> ActorCritic:
     """The arm's first policy for a seed, made `decided`."""
-    build = functools.partial(build_policy, arm, obs_dim=obs_dim, num_actions=2)
+    build = functools.partial(build_policy, arm, vector_spec(obs_dim), DiscreteActions(2))
     return decided(jax.jit(lambda key: build(key=key), compiler_options=QUICK)(jax.random.key(seed)))
 
 
@@ -219,23 +222,23 @@ def drawn_policy(arm, obs_dim: int, seed: int) -> ActorCritic:
 def act(env, arm, config, *, windows: int = 3, drift: float = 0.0, seed: int = 0) -> Acted:
     """Act for some windows; after each of them the policy's weights grow by the share `drift`."""
     policy = drawn_policy(arm, env.observation_space.shape[0], seed)
-    return _compiled(env, config, windows, drift)(policy, jax.random.key(seed))
+    return _compiled(env, arm, config, windows, drift)(policy, jax.random.key(seed))
 
 
 @functools.cache
-def _compiled(env, config, windows, drift):
-    return jax.jit(functools.partial(act_with, env, config, windows=windows, drift=drift), compiler_options=QUICK)
+def _compiled(env, arm, config, windows, drift):
+    return jax.jit(functools.partial(act_with, env, arm, config, windows=windows, drift=drift), compiler_options=QUICK)
 
 
-def act_with(env, config, policy, key, *, windows, drift) -> Acted:
+def act_with(env, arm, config, policy, key, *, windows, drift) -> Acted:
     """What `act` compiles."""
-    streams = environment_keys(key, config.num_envs)
-    actor, moments = initial_actor(env, policy, streams, config)
+    streams, task = environment_keys(key, config.num_envs), Task.of(env, arm)
+    actor, moments = initial_actor(env, task, policy, streams, config)
 
     def window(carry, index):
         actor, moments = carry
         first, grown = index * config.num_steps, jax.tree.map(lambda leaf: leaf * (1.0 + drift * index), policy)
-        actor, moments, seen = collect(env, grown, actor, moments, streams, first_step=first, config=config)
+        actor, moments, seen = collect(env, task, grown, actor, moments, streams, first_step=first, config=config)
         return (actor, moments), (grown, seen)
 
     (actor, moments), (policies, seen) = lax.scan(window, (actor, moments), jnp.arange(windows))
@@ -260,6 +263,6 @@ def by_hand(policy, memory, obs, forget):
         memory = policy.initial() if forgets else memory
         memory, out = one_step(policy, memory, o)
         values.append(out.value)
-        logits.append(out.logits)
+        logits.append(out.distribution.logits)
         memories.append(memory)
     return np.array(values), np.array(logits), memories

@@ -60,7 +60,7 @@ def test_optional_settings_may_be_absent(name):
     ("name", "value", "rule"),
     [
         ("name", "", "needs a name"),
-        ("cell", "gru", "'none' or 'lstm'"),
+        ("cell", "rnn", "none, lstm, gru"),
         ("activation", "gelu", "'relu' or 'tanh'"),
         ("hidden_dim", 0, "at least 1"),
         ("learning_rate", 0.0, "greater than 0"),
@@ -141,7 +141,19 @@ def test_arms_are_found_by_name():
     assert arm_from("lstm").has_memory and not arm_from("mlp").has_memory
     mine = ArmConfig("mine", cell="lstm")
     assert arm_from(mine) is mine
-    with pytest.raises(ConfigError, match="no arm is called 'lsmt': did you mean 'lstm'.*lstm, mlp"):
+    stacked = arm_from("framestack:4+reward+action")
+    assert stacked == ArmConfig(
+        "framestack:4+action+reward",
+        encoder_sizes=(128, 128),
+        frame_stack=4,
+        previous_action=True,
+        previous_reward=True,
+    )
+    with pytest.raises(ConfigError, match="at least 2, for example framestack:4"):
+        arm_from("framestack")
+    with pytest.raises(ConfigError, match="input 'actoin': did you mean 'action'"):
+        arm_from("lstm+actoin")
+    with pytest.raises(ConfigError, match="no arm is called 'lsmt': did you mean 'lstm'.*lstm.*framestack:K"):
         arm_from("lsmt")
 
 

@@ -3,12 +3,15 @@
 import dataclasses
 import difflib
 import math
+import numbers
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 WindowStart = Literal["cold", "stored"]
-CellName = Literal["none", "lstm"]
+CellName = Literal["none", "lstm", "gru"]
 ActivationName = Literal["relu", "tanh"]
+
+CELLS = get_args(CellName)
 
 
 class ConfigError(ValueError):
@@ -21,7 +24,13 @@ def require(condition: bool, message: str) -> None:
         raise ConfigError(message)
 
 
+def _require_number(name: str, value: object) -> None:
+    ok = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    require(ok, f"{name} is {value!r}: it must be a number")
+
+
 def _require_range(name: str, value: float, low: float, high: float, *, open_low: bool = False) -> None:
+    _require_number(name, value)
     inside = math.isfinite(value) and (low < value if open_low else low <= value) and value <= high
     bracket = "(" if open_low else "["
     require(inside, f"{name} is {value}: it must lie in {bracket}{low}, {high}]")
@@ -29,6 +38,7 @@ def _require_range(name: str, value: float, low: float, high: float, *, open_low
 
 def _require_at_least(name: str, value: float, low: float, *, strict: bool = False) -> None:
     """Check that `value` is a finite number at (or, if strict, above) `low`."""
+    _require_number(name, value)
     ok = math.isfinite(value) and (value > low if strict else value >= low)
     require(ok, f"{name} is {value}: it must be finite and {'greater than' if strict else 'at least'} {low}")
 
@@ -106,7 +116,7 @@ class ArmConfig:
     name: str
     """What tables, plots and files call this arm."""
     cell: CellName = "none"
-    """Memory cell: none or lstm."""
+    """Memory cell: none, lstm or gru."""
     encoder_sizes: tuple[int, ...] = ()
     """Widths of the layers in front of the cell; empty feeds the observation straight in."""
     hidden_dim: int = 64
@@ -116,29 +126,64 @@ class ArmConfig:
     activation: ActivationName = "relu"
     """What follows every layer of the encoder: relu or tanh."""
     orthogonal_init: bool = True
-    """Orthogonal weights in encoder and heads; else uniform ones of the same variance. An LSTM's are orthogonal."""
+    """Orthogonal weights in encoder and heads; else uniform ones of the same variance. A cell's are orthogonal."""
+    reset_memory: bool = False
+    """Empty the memory at every step: the same parameters without memory, a control for what memory is worth."""
+    frame_stack: int = 1
+    """How many of the last frames are fed, the newest included; zeros before an episode's first."""
+    previous_action: bool = False
+    """Feed the previous action beside the frame: a memory channel of its own."""
+    previous_reward: bool = False
+    """Feed the previous reward, scaled, beside the frame: a memory channel of its own."""
 
     def __post_init__(self) -> None:
         """Check that the arm can be built."""
         require(bool(self.name), "an arm needs a name")
-        require(self.cell in ("none", "lstm"), f"cell is {self.cell!r}: it must be 'none' or 'lstm'")
+        require(self.cell in CELLS, f"cell is {self.cell!r}: it must be one of {', '.join(CELLS)}")
         known = ("relu", "tanh")
         require(self.activation in known, f"activation is {self.activation!r}: it must be 'relu' or 'tanh'")
         _require_count("hidden_dim", self.hidden_dim)
+        _require_count("frame_stack", self.frame_stack)
         _require_at_least("learning_rate", self.learning_rate, 0.0, strict=True)
         for width in self.encoder_sizes:
             _require_count("encoder_sizes", width)
 
     @property
     def has_memory(self) -> bool:
-        """Whether the arm carries anything from one step to the next."""
+        """Whether the arm has a cell; minibatches are then whole windows."""
         return self.cell != "none"
+
+    @property
+    def asks_for_inputs(self) -> bool:
+        """Whether the arm is fed more than the present frame."""
+        return self.previous_action or self.previous_reward or self.frame_stack > 1
+
+    def with_inputs(self, *, previous_action: bool = False, previous_reward: bool = False) -> "ArmConfig":
+        """The arm with inputs added, which its name shows.
+
+        Example:
+            >>> ARMS["lstm"].with_inputs(previous_action=True).name
+            'lstm+action'
+        """
+        action, reward = previous_action and not self.previous_action, previous_reward and not self.previous_reward
+        return dataclasses.replace(
+            self,
+            name=self.name + "+action" * action + "+reward" * reward,
+            previous_action=self.previous_action or previous_action,
+            previous_reward=self.previous_reward or previous_reward,
+        )
 
 
 ARMS: dict[str, ArmConfig] = {
     "lstm": ArmConfig("lstm", cell="lstm", hidden_dim=64, learning_rate=1.5e-3),
+    "gru": ArmConfig("gru", cell="gru", hidden_dim=64, learning_rate=1.5e-3),
+    "lstm-reset": ArmConfig("lstm-reset", cell="lstm", hidden_dim=64, learning_rate=1.5e-3, reset_memory=True),
     "mlp": ArmConfig("mlp", encoder_sizes=(128, 128), learning_rate=3e-4),
 }
+
+
+INPUTS = ("action", "reward")
+FRAMESTACK = "framestack"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,16 +258,37 @@ def require_divides(name: str, size: int, total_name: str, total: int) -> None:
 
 
 def arm_from(value: str | ArmConfig) -> ArmConfig:
-    """Look a preset up by name, or pass an `ArmConfig` through.
+    """An arm by name, or an `ArmConfig` passed through.
+
+    A name is a preset's or `framestack:K` (the mlp fed with the last K frames), followed by `+action` and `+reward`
+    for the inputs it is to get.
 
     Raises:
-        ConfigError: no preset has that name; the nearest one is suggested.
+        ConfigError: no arm has that name; the nearest one is suggested.
+
+    Example:
+        >>> arm_from("framestack:4+action").frame_stack
+        4
     """
     if isinstance(value, ArmConfig):
         return value
-    if value not in ARMS:
-        raise ConfigError(f"no arm is called {value!r}{nearest(value, ARMS)}")
-    return ARMS[value]
+    base, *inputs = value.split("+")
+    for name in inputs:
+        require(name in INPUTS, f"arm {value!r} asks for the input {name!r}{nearest(name, INPUTS)}")
+    kind, _, argument = base.partition(":")
+    if kind == FRAMESTACK:
+        arm = _framestack(value, argument)
+    elif base in ARMS:
+        arm = ARMS[base]
+    else:
+        raise ConfigError(f"no arm is called {value!r}{nearest(base, (*ARMS, f'{FRAMESTACK}:K'))}")
+    return arm.with_inputs(previous_action="action" in inputs, previous_reward="reward" in inputs)
+
+
+def _framestack(value: str, argument: str) -> ArmConfig:
+    ok = argument.isdecimal() and int(argument) >= 2
+    require(ok, f"arm is {value!r}: say how many frames are stacked, at least 2, for example {FRAMESTACK}:4")
+    return dataclasses.replace(ARMS["mlp"], name=f"{FRAMESTACK}:{int(argument)}", frame_stack=int(argument))
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -233,10 +299,17 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def from_dict(cls: type[Any], data: dict[str, Any]) -> Any:
-    """Rebuild one of these dataclasses from `dataclasses.asdict` after a trip through JSON."""
+    """Rebuild one of these dataclasses from `dataclasses.asdict` after a trip through JSON.
+
+    Raises:
+        ConfigError: there is a field that the class does not have, or a value breaks a rule.
+    """
+    known = [field.name for field in dataclasses.fields(cls)]
+    for name in data:
+        require(name in known, f"{cls.__name__} has no field {name!r}{nearest(name, known)}")
     values = dict(data)
-    if cls is TrainConfig:
-        values["ppo"] = PPOConfig(**values["ppo"])
-    if cls is ArmConfig:
+    if "ppo" in values:
+        values["ppo"] = from_dict(PPOConfig, values["ppo"])
+    if "encoder_sizes" in values:
         values["encoder_sizes"] = tuple(values["encoder_sizes"])
     return cls(**values)

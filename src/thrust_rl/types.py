@@ -1,13 +1,13 @@
 """Records that cross floors: what an environment returns, what a policy says, what learning sees."""
 
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import jaxtyping
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree, Shaped
 
 Key: TypeAlias = PRNGKeyArray
 StreamKeys: TypeAlias = jaxtyping.Key[Array, " env"]  # one key per environment
-Obs: TypeAlias = Float[Array, "..."]
+Obs: TypeAlias = PyTree  # an array, or a tree of arrays
 Memory: TypeAlias = PyTree
 
 
@@ -31,7 +31,7 @@ class Transition(NamedTuple):
 class PolicyOutput(NamedTuple):
     """What an actor-critic says about observations; leading axes follow the input."""
 
-    logits: Float[Array, "*axes action"]  # unnormalized log-probabilities of the actions
+    distribution: Any  # a `maths.distributions.Distribution` of the action
     value: Float[Array, "*axes"]  # state value, in scaled-reward units
 
 
@@ -42,9 +42,9 @@ class Rollout(NamedTuple):
     *leaves* o_t; `episode_start` belongs to o_t itself.
     """
 
-    obs: Float[Array, "env time *obs"]  # o_t, as the policy consumed it (normalized)
+    obs: PyTree  # o_t, as the policy consumed it (normalized), leaves `[env, time, ...]`
     episode_start: Bool[Array, "env time"]  # o_t opens an episode: forget before reading it
-    action: Int[Array, "env time"]  # a_t
+    action: Shaped[Array, "env time *action"]  # a_t, flat: one number or a vector
     log_prob: Float[Array, "env time"]  # log π(a_t | o_≤t) of the acting policy
     value: Float[Array, "env time"]  # V(o_≤t) of the acting policy
     reward: Float[Array, "env time"]  # r_{t+1}, scaled
@@ -52,3 +52,4 @@ class Rollout(NamedTuple):
     truncated: Bool[Array, "env time"]
     bootstrap_value: Float[Array, "env time"]  # V of the true successor; read where truncated or last
     memory: Memory  # m_0 per environment, leaves [env, ...]
+    valid: Bool[Array, "env time"] | tuple[()] = ()  # a transition, not a reset that took a step; () says all are

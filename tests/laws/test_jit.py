@@ -24,7 +24,7 @@ def test_acting_compiled_equals_acting_uncompiled():
     config = settings(num_envs=2, num_steps=3, window_start="stored")
     compiled = act(ENV, LSTM_ARM, config, windows=1)
     with jax.disable_jit():
-        plain = act_with(ENV, config, drawn_policy(LSTM_ARM, 2, 0), jax.random.key(0), windows=1, drift=0.0)
+        plain = act_with(ENV, LSTM_ARM, config, drawn_policy(LSTM_ARM, 2, 0), jax.random.key(0), windows=1, drift=0.0)
     close(compiled, plain, 1e-5)
 
 
@@ -46,7 +46,7 @@ def test_seeds_mapped_equal_seeds_looped():
     config = settings(normalize_obs=False, window_start="stored")
     env = environment(Short(6), max_steps=4)
     policies = [drawn_policy(LSTM_ARM, 2, seed) for seed in (0, 1)]
-    act_seed = functools.partial(act_with, env, config, windows=3, drift=0.0)
+    act_seed = functools.partial(act_with, env, LSTM_ARM, config, windows=3, drift=0.0)
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *policies)
     mapped = jax.jit(jax.vmap(act_seed), compiler_options=QUICK)(stacked, jax.vmap(jax.random.key)(jnp.arange(2)))
     for seed in (0, 1):

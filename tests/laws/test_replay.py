@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from envs_for_tests import LSTM_ARM, MLP_ARM, QUICK, Short, act, environment, settings
-from thrust_rl.maths.distributions import Categorical
 from thrust_rl.training.loop import initial_state, train_update
 from thrust_rl.training.ppo import experience_of, ppo_loss
 
@@ -31,7 +30,7 @@ def test_replay_reproduces_what_was_acted(arm, window_start, normalize_obs):
     rollout = jax.tree.map(lambda leaf: leaf[-1], acted.rollout)
     output, terms = jax.jit(replay, static_argnums=2, compiler_options=QUICK)(acted.policy, rollout, config.ppo)
     np.testing.assert_allclose(output.value, rollout.value, rtol=1e-5, atol=1e-5)
-    log_prob = Categorical(output.logits).log_prob(rollout.action)
+    log_prob = output.distribution.log_prob(rollout.action)
     np.testing.assert_allclose(log_prob, rollout.log_prob, rtol=1e-5, atol=1e-5)
     assert terms.clip_fraction == 0.0
     assert abs(terms.approx_kl) < 1e-6

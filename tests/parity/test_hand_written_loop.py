@@ -16,6 +16,7 @@ from thrust_rl.maths.keys import environment_keys
 from thrust_rl.policies.actor_critic import ActorCritic
 from thrust_rl.policies.configs import LSTMConfig, MLPConfig
 from thrust_rl.policies.facades import LSTMPolicy, MLPPolicy, sample_actions
+from thrust_rl.policies.inputs import Task
 from thrust_rl.rollout.buffers import RecurrentRolloutBuffer, RolloutBuffer
 from thrust_rl.rollout.collect import collect
 from thrust_rl.rollout.normalizers import ObsNormalizer
@@ -48,7 +49,14 @@ def packaged(arm, config):
     streams = environment_keys(state.key, config.num_envs)
     look = jax.jit(
         lambda s: collect(
-            ENV, s.learner.policy, s.actor, s.moments, streams, first_step=s.update * config.num_steps, config=config
+            ENV,
+            Task.of(ENV, arm),
+            s.learner.policy,
+            s.actor,
+            s.moments,
+            streams,
+            first_step=s.update * config.num_steps,
+            config=config,
         )[2]
     )
     advance = jax.jit(lambda s: train_update(ENV, arm, config, s))

@@ -10,6 +10,8 @@ from jax.test_util import check_grads
 
 from envs_for_tests import QUICK, drawn_policy
 from thrust_rl.config import ARMS, ArmConfig
+from thrust_rl.envs.actions import DiscreteActions
+from thrust_rl.envs.spaces import vector_spec
 from thrust_rl.policies.actor_critic import build_policy, count_parameters, empty_memory
 
 ARMS_UNDER_TEST = {
@@ -20,6 +22,7 @@ ARMS_UNDER_TEST = {
 }
 OBS_DIM, TIME = 3, 6
 STARTS = jnp.array([False, False, True, False, True, False])
+FOUR_NUMBERS = (vector_spec(4), DiscreteActions(2))
 
 
 @pytest.fixture(params=ARMS_UNDER_TEST, name="policy")
@@ -61,7 +64,7 @@ def test_memoryless_output_is_two_layers_of_plain_algebra():
     _, output = policy.unroll((), obs, STARTS)
     logits = features @ np.asarray(policy.actor.weight) + np.asarray(policy.actor.bias)
     value = (features @ np.asarray(policy.critic.weight) + np.asarray(policy.critic.bias))[:, 0]
-    np.testing.assert_allclose(output.logits, logits, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(output.distribution.logits, logits, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(output.value, value, rtol=1e-5, atol=1e-5)
 
 
@@ -79,19 +82,19 @@ def test_any_number_of_environments_acts_as_each_would_alone(policy, num_envs):
 
 @pytest.mark.parametrize("arm", ARMS)
 def test_first_policy_is_nearly_uniform_and_a_function_of_its_key(arm):
-    build = functools.partial(build_policy, ARMS[arm], obs_dim=4, num_actions=2)
+    build = functools.partial(build_policy, ARMS[arm], *FOUR_NUMBERS)
     compiled = jax.jit(lambda key: build(key=key), compiler_options=QUICK)
     first, again, other = (compiled(jax.random.key(seed)) for seed in (0, 0, 1))
     jax.tree.map(np.testing.assert_array_equal, first, again)
     assert not np.array_equal(first.actor.weight, other.actor.weight)
     _, output = first.unroll(first.initial(), jnp.eye(4), jnp.zeros(4, bool))
-    assert np.abs(jax.nn.softmax(output.logits) - 0.5).max() < 0.02
+    assert np.abs(jax.nn.softmax(output.distribution.logits) - 0.5).max() < 0.02
 
 
 def test_parameters_counted_by_hand():
-    shapes = jax.eval_shape(lambda: build_policy(ARMS["lstm"], obs_dim=4, num_actions=2, key=jax.random.key(0)))
+    shapes = jax.eval_shape(lambda: build_policy(ARMS["lstm"], *FOUR_NUMBERS, key=jax.random.key(0)))
     assert count_parameters(shapes_as_arrays(shapes)) == (4 + 64 + 1) * 256 + 64 * 2 + 2 + 64 + 1 == 17_859
-    shapes = jax.eval_shape(lambda: build_policy(ARMS["mlp"], obs_dim=4, num_actions=2, key=jax.random.key(0)))
+    shapes = jax.eval_shape(lambda: build_policy(ARMS["mlp"], *FOUR_NUMBERS, key=jax.random.key(0)))
     assert count_parameters(shapes_as_arrays(shapes)) == 5 * 128 + 129 * 128 + 128 * 2 + 2 + 128 + 1 == 17_539
 
 

@@ -80,7 +80,7 @@ def test_draws_have_the_policys_probabilities():
 
 def test_acting_is_looking_then_sampling_and_every_call_is_a_step():
     policy = mlp(seed=SEED)
-    logits = jax.vmap(lambda o: policy.module.step((), o, jnp.array(False))[1].logits)(OBS[:, 0])
+    logits = jax.vmap(lambda o: policy.module.step((), o, jnp.array(False))[1].distribution.logits)(OBS[:, 0])
     for step in range(3):
         actions, log_probs, values = policy.get_action(OBS[:, 0])
         expected = sample_actions(logits, seed=SEED, step=step)

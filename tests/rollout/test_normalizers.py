@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from thrust_rl.maths.moments import initial_moments
-from thrust_rl.rollout.normalize import observe_and_standardize
+from thrust_rl.rollout.normalize import is_blank, observe_and_standardize
 from thrust_rl.rollout.normalizers import ObsNormalizer, RunningMeanStd
 
 RNG = np.random.default_rng(0)
@@ -17,7 +17,7 @@ for frames in FRAMES:
 def test_numbers_are_those_of_packaged_training():
     normalizer, moments = ObsNormalizer(3), initial_moments((3,))
     for frames in FRAMES:
-        moments, expected = observe_and_standardize(moments, jnp.asarray(frames))
+        moments, expected = observe_and_standardize(moments, jnp.asarray(frames), is_blank(jnp.asarray(frames)))
         np.testing.assert_allclose(normalizer.normalize(frames), expected, rtol=1e-5, atol=1e-5)
     for mine, theirs in zip(normalizer.moments, moments, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-5)

@@ -12,7 +12,6 @@ import pytest
 
 from envs_for_tests import LSTM_ARM, MLP_ARM, QUICK, Short, act, environment, settings
 from thrust_rl.config import PPOConfig
-from thrust_rl.maths.distributions import Categorical
 from thrust_rl.training.ppo import (
     Experience,
     Learner,
@@ -80,7 +79,7 @@ def test_gradient_at_ratio_one_is_the_policy_gradient():
 
     def reinforce(policy):
         _, output = jax.vmap(policy.unroll)(rollout.memory, rollout.obs, rollout.episode_start)
-        return -jnp.mean(experience.advantage * Categorical(output.logits).log_prob(rollout.action))
+        return -jnp.mean(experience.advantage * output.distribution.log_prob(rollout.action))
 
     close(loss_and_gradient(policy, experience, config)[1], jax.jit(jax.grad(reinforce))(policy), 1e-6)
 

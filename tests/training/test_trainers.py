@@ -7,7 +7,6 @@ import optax
 import pytest
 
 from thrust_rl.config import ConfigError, PPOConfig
-from thrust_rl.maths.distributions import Categorical
 from thrust_rl.maths.keys import Purpose, purpose_key, step_key
 from thrust_rl.policies.configs import LSTMConfig, MLPConfig
 from thrust_rl.policies.facades import LSTMPolicy, MLPPolicy
@@ -226,8 +225,7 @@ def test_a_closure_that_scores_as_the_default_gives_the_default(build):
 
     def by_hand(policy, obs, actions, episode_starts, initial_state):
         _, output = jax.vmap(policy.unroll)(initial_state, obs, episode_starts)
-        distribution = Categorical(output.logits)
-        return distribution.log_prob(actions), distribution.entropy(), output.value
+        return output.distribution.log_prob(actions), output.distribution.entropy(), output.value
 
     replaced.train_step(buffer, evaluate=by_hand)
     np.testing.assert_allclose(parameters(replaced), parameters(trainer), atol=1e-6)

@@ -16,14 +16,14 @@ from thrust_rl.types import Frame, Transition
 class Frames(NamedTuple):
     """What there is to act on."""
 
-    obs: Float[np.ndarray, "env *obs"]
+    obs: Any  # an array `[env, ...]`, or a tree of them
     info: dict[str, Any]  # arrays over environments; `blank` says which frames the sensor blanked
 
 
 class StepResult(NamedTuple):
     """What one transition of every environment produced: a `Transition` as NumPy arrays over environments."""
 
-    obs: Float[np.ndarray, "env *obs"]  # the true successors o_{t+1}, before any reset
+    obs: Any  # the true successors o_{t+1}, before any reset: an array `[env, ...]`, or a tree of them
     reward: Float[np.ndarray, " env"]  # raw
     terminated: Bool[np.ndarray, " env"]  # absorbing state: the successor is worth 0
     truncated: Bool[np.ndarray, " env"]  # cut by a limit: the successor's value is bootstrapped

@@ -1,20 +1,33 @@
 """Any Gymnasium environments as a batch: a Python loop over them."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 import gymnasium
+import jax
 import numpy as np
 from numpy.typing import NDArray
 
 from thrust_rl.envs.batch import Frames, StepResult
+from thrust_rl.envs.faults import Bounds, Fault, checked_reward, env_error, faulty_rows, guarded, taken_frame
+from thrust_rl.envs.spaces import Numbers, ObsSpec
+
+OnEnvError = Literal["stop", "restart"]
+MAX_RESTARTS = 1000  # of one environment: then it is no accident
 
 
 class HostBatch:
     """A `Batch` over separate environments; each is seeded with its own child of the base seed.
 
-    Observations arrive as float32. `info` holds `blank` (from the environments' own infos, else False) and, for every
-    other key that some environment reported, an object array with None where it did not.
+    `info` holds `blank` (from the environments' own infos, else False) and, for every other key that some environment
+    reported, an object array with None where it did not.
+
+    Args:
+        envs: the environments.
+        spec: what an observation is made of; float32 arrays by default.
+        bounds: of every part of the spec, checked at every frame; None checks none.
+        first_index: of the first environment, in messages and for its seed.
+        remake: builds a new environment in the place of one that failed; None lets a failure through.
 
     Example:
         >>> import gymnasium
@@ -23,64 +36,118 @@ class HostBatch:
         (2, 4)
     """
 
-    def __init__(self, envs: Sequence[gymnasium.Env[Any, Any]]) -> None:
-        self._envs = tuple(envs)
-        shape = self._envs[0].observation_space.shape or ()
-        self._obs = np.zeros((len(self._envs), *shape), np.float32)  # the current frames: what there is to act on
-        self._infos: list[dict[str, Any]] = [{} for _ in self._envs]  # about them
+    def __init__(
+        self,
+        envs: Sequence[gymnasium.Env[Any, Any]],
+        *,
+        spec: ObsSpec | None = None,
+        bounds: Sequence[Bounds | None] | None = None,
+        first_index: int = 0,
+        remake: Callable[[], gymnasium.Env[Any, Any]] | None = None,
+    ) -> None:
+        self._envs = list(envs)
+        self._spec = spec or ObsSpec.of(Numbers(self._envs[0].observation_space.shape or ()))
+        self._bounds = bounds or [None] * len(self._spec.parts)
+        self._first, self._remake = first_index, remake
+        count = len(self._envs)
+        self._frame, before = self._spec.zeros(count), self._spec.zeros(count)
+        self._parts = self._spec.leaves(self._frame)  # the current frames: what there is to act on
+        self._before = self._spec.leaves(before)  # the last ones without a fault
+        self._infos: list[dict[str, Any]] = [{} for _ in self._envs]  # about the current frames
+        self._rewards = np.zeros(count, np.float32)
+        self._terminated, self._truncated = np.zeros(count, bool), np.zeros(count, bool)
+        self._steps, self._seed = 0, 0
+        self._new_seeds: dict[int, int] = {}  # of environments that were replaced and did not begin yet
+        self.replaced = np.zeros(count, int)  # how often each environment was replaced
 
     def begin(self, seed: int) -> Frames:
         """Reset every environment with a seed of its own."""
-        children = np.random.SeedSequence(seed).spawn(len(self._envs))
-        seeds = [int(child.generate_state(1)[0]) for child in children]
-        outcomes = [env.reset(seed=own) for env, own in zip(self._envs, seeds, strict=True)]
-        return self._begun(range(len(self._envs)), outcomes)
+        self._seed, everyone = seed, range(len(self._envs))
+        self._reset(everyone, {i: self._child_seed(i) for i in everyone})
+        return self._frames()
 
     def restart(self, wanted: NDArray[np.bool_]) -> Frames:
         """Reset the wanted environments, which go on with their own random numbers."""
-        indices = np.flatnonzero(wanted).tolist()
-        return self._begun(indices, [self._envs[i].reset() for i in indices])
+        self._reset(np.flatnonzero(wanted).tolist(), {})
+        return self._frames()
 
     def step(self, actions: NDArray[Any]) -> StepResult:
         """One transition of every environment."""
-        outcomes = [env.step(action) for env, action in zip(self._envs, actions, strict=True)]
-        obs, reward, terminated, truncated, infos = zip(*outcomes, strict=True)
-        rewards = np.array(reward, np.float32)
-        if rewards.shape != (len(self._envs),):
-            raise ValueError(f"rewards came as an array of shape {rewards.shape}: every step must give one number")
-        if not np.isfinite(rewards).all():
-            where = np.flatnonzero(~np.isfinite(rewards)).tolist()
-            raise ValueError(f"rewards of environments {where} are {rewards[where].tolist()}: they must be finite")
-        self._take(range(len(self._envs)), obs, infos)
-        return StepResult(
-            obs=self._obs.copy(),
-            reward=rewards,
-            terminated=np.array(terminated, bool),
-            truncated=np.array(truncated, bool),
-            info=_gathered(infos),
-        )
+        rewards, terminated, truncated = self._rewards, self._terminated, self._truncated
+        faults: dict[int, str] = {}
+        self._steps += 1
+        for i, (env, action) in enumerate(zip(self._envs, actions, strict=True)):
+            try:
+                obs, reward, terminated[i], truncated[i], self._infos[i] = guarded(env.step, action)
+                rewards[i] = checked_reward(reward)
+                self._take(i, obs)
+            except Fault as fault:
+                faults[i] = str(fault)
+        faults = {**faulty_rows(self._spec, self._bounds, self._parts, terminated | truncated), **faults}
+        if faults:
+            self._replace(faults)
+            for i in faults:  # the episode was cut where its last frame was seen
+                rewards[i], terminated[i], truncated[i] = 0.0, False, True
+        for part, before in zip(self._parts, self._before, strict=True):
+            np.copyto(before, part)
+        return StepResult(self._copy(), rewards.copy(), terminated.copy(), truncated.copy(), _gathered(self._infos))
 
     def close(self) -> None:
         """Close every environment."""
         for env in self._envs:
             env.close()
 
-    def _begun(self, indices: Sequence[int], outcomes: Sequence[tuple[Any, dict[str, Any]]]) -> Frames:
-        self._take(indices, [obs for obs, _ in outcomes], [info for _, info in outcomes])
-        return Frames(self._obs.copy(), _gathered(self._infos))
+    def _reset(self, wanted: Sequence[int], seeds: Mapping[int, int]) -> None:
+        """Reset some environments; those that fail are replaced and reset again."""
+        seeds = {**self._new_seeds, **seeds}
+        self._new_seeds = {}
+        while wanted:
+            faults = {}
+            for i in wanted:
+                try:
+                    obs, self._infos[i] = guarded(self._envs[i].reset, seed=seeds.get(i))
+                    self._take(i, obs)
+                except Fault as fault:
+                    faults[i] = str(fault)
+            wrong = faulty_rows(self._spec, self._bounds, self._parts, np.zeros(len(self._envs), bool))
+            faults = {**{i: fault for i, fault in wrong.items() if i in wanted}, **faults}
+            self._replace(faults)
+            wanted, seeds, self._new_seeds = list(faults), self._new_seeds, {}
+        for part, before in zip(self._parts, self._before, strict=True):
+            np.copyto(before, part)
 
-    def _take(self, indices: Sequence[int], observations: Sequence[Any], infos: Sequence[dict[str, Any]]) -> None:
-        """Make these the current frames."""
-        for i, obs, info in zip(indices, observations, infos, strict=True):
-            row = np.asarray(obs)
-            if row.shape != self._obs.shape[1:]:
-                raise ValueError(
-                    f"environment {i} gave an observation of shape {row.shape}: its space says {self._obs.shape[1:]};"
-                    " fix the environment or its observation_space"
-                )
-            if not np.isfinite(row).all():
-                raise ValueError(f"environment {i} gave an observation that is not finite: {row}")
-            self._obs[i], self._infos[i] = row, info
+    def _take(self, i: int, obs: Any) -> None:
+        """Make this the current frame of environment i."""
+        for part, value in zip(self._parts, taken_frame(self._spec, obs), strict=True):
+            part[i] = value
+
+    def _replace(self, faults: Mapping[int, str]) -> None:
+        """Put new environments in the place of those that failed; they begin at their next reset.
+
+        Raises:
+            EnvError: that is not wanted, or did not help.
+        """
+        for i, fault in faults.items():
+            self.replaced[i] += 1
+            if self._remake is None or self.replaced[i] > MAX_RESTARTS:
+                raise env_error(self._first + i, int(self._steps), fault)
+            self._envs[i] = self._remake()
+            self._new_seeds[i] = self._child_seed(i)
+            for part, before in zip(self._parts, self._before, strict=True):
+                part[i] = before[i]
+            self._infos[i] = {}
+
+    def _child_seed(self, i: int) -> int:
+        """A seed that depends on the base seed, the environment's index and how often it was replaced."""
+        restart = int(self.replaced[i])
+        key = (self._first + i,) if restart == 0 else (self._first + i, restart)
+        return int(np.random.SeedSequence(self._seed, spawn_key=key).generate_state(1)[0])
+
+    def _frames(self) -> Frames:
+        return Frames(self._copy(), _gathered(self._infos))
+
+    def _copy(self) -> Any:
+        return jax.tree.map(np.copy, self._frame)
 
 
 def _gathered(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:

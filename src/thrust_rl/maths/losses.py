@@ -1,7 +1,7 @@
 """The terms of the PPO objective, each a function of one step; means are taken by the caller."""
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 Steps = Float[Array, "*axes"]
 
@@ -50,8 +50,21 @@ def clipped_fraction(log_prob: Steps, acting_log_prob: Steps, *, clip_range: flo
     return (jnp.abs(ratio - 1.0) > clip_range).astype(ratio.dtype)
 
 
-def standardized(advantage: Steps) -> Steps:
-    """Zero mean and unit (population) standard deviation over all axes; constant input gives zeros."""
-    varies = jnp.max(advantage) > jnp.min(advantage)  # the mean of equal numbers may be off by a rounding error
-    centred = advantage - jnp.mean(advantage)
-    return jnp.where(varies, centred / (jnp.std(advantage) + 1e-8), 0.0)
+def mean_of(steps: Steps, valid: Bool[Array, "*axes"] | tuple[()] = ()) -> Float[Array, ""]:
+    """The mean over the valid steps, which are all where nothing is said; 0 where there is none."""
+    if isinstance(valid, tuple):
+        return jnp.mean(steps)
+    return jnp.sum(jnp.where(valid, steps, 0.0)) / jnp.maximum(jnp.sum(valid), 1)
+
+
+def standardized(advantage: Steps, valid: Bool[Array, "*axes"] | tuple[()] = ()) -> Steps:
+    """Zero mean and unit (population) standard deviation over the valid steps; constant input gives zeros."""
+    if isinstance(valid, tuple):
+        low, high = jnp.min(advantage), jnp.max(advantage)
+    else:
+        low = jnp.min(jnp.where(valid, advantage, jnp.inf))
+        high = jnp.max(jnp.where(valid, advantage, -jnp.inf))
+    centred = advantage - mean_of(advantage, valid)
+    deviation = jnp.sqrt(mean_of(jnp.square(centred), valid))
+    varies = high > low  # the mean of equal numbers may be off by a rounding error
+    return jnp.where(varies, centred / (deviation + 1e-8), 0.0)

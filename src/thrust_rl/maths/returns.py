@@ -65,10 +65,13 @@ def generalized_advantages(
     return Advantages(advantage, advantage + value)
 
 
-def explained_variance(value: Float[Array, "*axes"], target: Float[Array, "*axes"]) -> Float[Array, ""]:
+def explained_variance(
+    value: Float[Array, "*axes"], target: Float[Array, "*axes"], valid: Bool[Array, "*axes"] | tuple[()] = ()
+) -> Float[Array, ""]:
     """1 − Var[target − value] / Var[target]: 1 is a perfect critic, 0 no better than the mean.
 
-    NaN where the targets do not vary.
+    NaN where the targets do not vary. Taken over the valid steps, which are all where nothing is said.
     """
-    variance = jnp.var(target)
-    return jnp.where(variance > 0, 1.0 - jnp.var(target - value) / variance, jnp.nan)
+    where = None if isinstance(valid, tuple) else valid
+    variance = jnp.var(target, where=where)
+    return jnp.where(variance > 0, 1.0 - jnp.var(target - value, where=where) / variance, jnp.nan)

@@ -3,24 +3,22 @@
 import jax
 from jaxtyping import Array, Float, Int, Integer
 
-from thrust_rl.maths.distributions import Categorical
+from thrust_rl.maths.distributions import Action, Distribution
 from thrust_rl.maths.keys import Purpose, environment_keys, purpose_key, step_key
 from thrust_rl.types import StreamKeys
 
 
-def draw_actions(
-    logits: Float[Array, "env action"], step_keys: StreamKeys
-) -> tuple[Int[Array, " env"], Float[Array, " env"]]:
+def draw_actions(distribution: Distribution, step_keys: StreamKeys) -> tuple[Action, Float[Array, " env"]]:
     """One action per environment, with its log-probability.
 
     Args:
-        logits: unnormalized log-probabilities.
+        distribution: leaves `[env, ...]`.
         step_keys: of the step of every environment's stream that the action leads into, axes `[env]`; the numbers
             are drawn for the purpose `ACTION`.
     """
     action_keys = jax.vmap(purpose_key, in_axes=(0, None))(step_keys, Purpose.ACTION)
-    action = jax.vmap(lambda row, key: Categorical(row).sample(key))(logits, action_keys)
-    return action, Categorical(logits).log_prob(action)
+    action = jax.vmap(lambda row, key: row.sample(key))(distribution, action_keys)
+    return action, distribution.log_prob(action)
 
 
 def acting_keys(seed: Integer[Array, ""], step: Int[Array, ""], num_envs: int) -> StreamKeys:

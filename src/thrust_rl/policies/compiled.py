@@ -6,7 +6,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer
 
 from thrust_rl.config import ArmConfig
+from thrust_rl.envs.actions import DiscreteActions
 from thrust_rl.envs.checks import checked_seed
+from thrust_rl.envs.spaces import vector_spec
+from thrust_rl.maths.distributions import Categorical
 from thrust_rl.maths.sampling import acting_keys, draw_actions
 from thrust_rl.policies import scoring
 from thrust_rl.policies.actor_critic import ActorCritic, build_policy, empty_memory
@@ -16,7 +19,7 @@ from thrust_rl.types import Memory, PolicyOutput
 def built(arm: ArmConfig, obs_dim: int, action_dim: int, seed: int) -> ActorCritic:
     """What packaged training starts from with that seed."""
     key = jax.random.key(np.uint32(checked_seed(seed)))
-    return build_policy(arm, obs_dim=obs_dim, num_actions=action_dim, key=key)
+    return build_policy(arm, vector_spec(obs_dim), DiscreteActions(action_dim), key=key)
 
 
 @jax.jit
@@ -33,7 +36,7 @@ def draw(
 ) -> tuple[Int[Array, " env"], Float[Array, " env"], Float[Array, " env"]]:
     """Look and sample in one call, for a policy without memory."""
     _, output = look(module, obs, empty_memory(module, len(obs)), jnp.ones(len(obs), bool))
-    return (*sample(output.logits, seed, step), output.value)
+    return (*sample(output.distribution.logits, seed, step), output.value)
 
 
 @jax.jit
@@ -41,7 +44,8 @@ def sample(
     logits: Float[Array, "env action"], seed: Integer[Array, ""], step: Int[Array, ""]
 ) -> tuple[Int[Array, " env"], Float[Array, " env"]]:
     """One action per environment, with its log-probability; `step` is t of o_t."""
-    return draw_actions(logits, acting_keys(seed, step, len(logits)))
+    action, log_prob = draw_actions(Categorical(logits), acting_keys(seed, step, len(logits)))
+    return action, log_prob
 
 
 @jax.jit

@@ -117,7 +117,7 @@ class LSTMPolicy:
         starts = np.zeros(len(obs), bool) if episode_start is None else episode_start
         starts = arrays.flags("episode_start", starts, obs.shape[:1], "env")
         memory, output = compiled.look(self.module, obs, self._memory(state, len(obs)), starts)
-        return np.array(output.logits), np.array(output.value), LSTMMemory(*map(arrays.copied, memory))
+        return np.array(output.distribution.logits), np.array(output.value), LSTMMemory(*map(arrays.copied, memory))
 
     def evaluate_sequences(
         self, obs_seq: Any, actions: Any, initial_state: LSTMMemory | None, episode_starts: Any

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 import jax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, PyTree, Shaped
 
-from thrust_rl.maths.distributions import Categorical
 from thrust_rl.policies.actor_critic import ActorCritic
 from thrust_rl.types import Memory
 
@@ -25,8 +24,8 @@ Evaluate: TypeAlias = Callable[[ActorCritic, Array, Array, Array, Memory], tuple
 
 def score(
     policy: ActorCritic,
-    obs: Float[Array, "row time *obs"],
-    action: Int[Array, "row time"],
+    obs: PyTree,
+    action: Shaped[Array, "row time *action"],
     episode_start: Bool[Array, "row time"],
     memory: Memory,
 ) -> Scores:
@@ -35,12 +34,13 @@ def score(
     Example:
         >>> import jax, jax.numpy as jnp
         >>> from thrust_rl.config import ARMS
+        >>> from thrust_rl.envs.actions import DiscreteActions
+        >>> from thrust_rl.envs.spaces import vector_spec
         >>> from thrust_rl.policies.actor_critic import build_policy, empty_memory
-        >>> policy = build_policy(ARMS["lstm"], obs_dim=4, num_actions=2, key=jax.random.key(0))
+        >>> policy = build_policy(ARMS["lstm"], vector_spec(4), DiscreteActions(2), key=jax.random.key(0))
         >>> steps = jnp.zeros((3, 5), int)
         >>> score(policy, jnp.ones((3, 5, 4)), steps, steps == 1, empty_memory(policy, 3)).value.shape
         (3, 5)
     """
     _, output = jax.vmap(policy.unroll)(memory, obs, episode_start)
-    distribution = Categorical(output.logits)
-    return Scores(distribution.log_prob(action), distribution.entropy(), output.value)
+    return Scores(output.distribution.log_prob(action), output.distribution.entropy(), output.value)

@@ -5,24 +5,26 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from thrust_rl.config import TrainConfig
 from thrust_rl.envs.core import EnvState, FunctionalEnv, step_and_restart
+from thrust_rl.maths.distributions import Action
+from thrust_rl.maths.finite import all_finite
 from thrust_rl.maths.keys import step_key
-from thrust_rl.maths.moments import Moments, initial_moments
 from thrust_rl.maths.sampling import draw_actions
 from thrust_rl.policies.actor_critic import ActorCritic, empty_memory
+from thrust_rl.policies.inputs import Arrival, Task, assemble
 from thrust_rl.rollout.axes import trajectory_major
-from thrust_rl.rollout.normalize import observe_and_standardize, standardize_visible
-from thrust_rl.types import Frame, Memory, Rollout, StreamKeys, Transition
+from thrust_rl.rollout.normalize import initial_frame_moments, observe_frames, standardize_frames
+from thrust_rl.types import Frame, Memory, Rollout, StreamKeys
 
 
 class Actor(NamedTuple):
     """Where acting stands between two steps; leaves `[env, ...]`."""
 
     env_state: EnvState
-    obs: Float[Array, "env *obs"]  # o_t, normalized, about to be consumed
+    obs: PyTree  # o_t as the policy will consume it: normalized, with the inputs the arm asks for
     episode_start: Bool[Array, " env"]  # about o_t
     memory: Memory  # m_t
     episode_return: Float[Array, " env"]  # raw reward since the episode began
@@ -39,7 +41,7 @@ class Window(NamedTuple):
 class _Step(NamedTuple):
     """One time step of every environment: a `Rollout` in the making, leaves `[env, ...]`."""
 
-    obs: Array
+    obs: PyTree
     episode_start: Array
     action: Array
     log_prob: Array
@@ -58,37 +60,54 @@ class _Report(NamedTuple):
 
 
 def initial_actor(
-    env: FunctionalEnv, policy: ActorCritic, streams: StreamKeys, config: TrainConfig
-) -> tuple[Actor, Moments]:
+    env: FunctionalEnv, task: Task, policy: ActorCritic, streams: StreamKeys, config: TrainConfig
+) -> tuple[Actor, PyTree]:
     """Begin every stream: first frames, empty memories, and the moments of those frames."""
-    num_envs = streams.shape[0]
     env_state, frame = jax.vmap(env.init)(jax.vmap(step_key, in_axes=(0, None))(streams, 0))
-    moments = initial_moments(frame.obs.shape[1:])
-    moments, obs = _receive(moments, frame, config)
-    actor = Actor(
-        env_state=env_state,
-        obs=obs,
-        episode_start=jnp.ones(num_envs, bool),
-        memory=empty_memory(policy, num_envs),
-        episode_return=jnp.zeros(num_envs),
+    return first_look(task, policy, env_state, frame, config)
+
+
+def first_look(
+    task: Task, policy: ActorCritic, env_state: PyTree, frame: Frame, config: TrainConfig
+) -> tuple[Actor, PyTree]:
+    """Receive the first frames of all streams."""
+    num_envs = frame.blank.shape[0]
+    starts = jnp.ones(num_envs, bool)
+    before = jax.tree.map(jnp.asarray, task.inputs.zeros(num_envs))
+    action = jnp.broadcast_to(task.actions.none, (num_envs, *task.actions.none.shape))
+    arrival = Arrival(action, jnp.zeros(num_envs), starts)
+    moments, obs = receive(
+        task, initial_frame_moments(task.frame), frame, before=before, arrival=arrival, config=config
     )
-    return actor, moments
+    return Actor(env_state, obs, starts, empty_memory(policy, num_envs), jnp.zeros(num_envs)), moments
+
+
+def receive(
+    task: Task, moments: PyTree, frame: Frame, *, before: PyTree, arrival: Arrival, config: TrainConfig
+) -> tuple[PyTree, PyTree]:
+    """The moments with arriving frames taken in, and what the policy consumes of them; leaves `[env, ...]`."""
+    seen = frame.obs
+    if config.ppo.normalize_obs:
+        moments, seen = observe_frames(task.frame, moments, frame.obs, frame.blank)
+    return moments, _assembled(task, seen, before, arrival)
 
 
 def collect(
     env: FunctionalEnv,
+    task: Task,
     policy: ActorCritic,
     actor: Actor,
-    moments: Moments,
+    moments: PyTree,
     streams: StreamKeys,
     *,
     first_step: Int[Array, ""],
     config: TrainConfig,
-) -> tuple[Actor, Moments, Window]:
+) -> tuple[Actor, PyTree, Window]:
     """Act for one window.
 
     Args:
         env: the environment, not batched.
+        task: what the arm meets in it.
         policy: acts by sampling.
         actor: where acting stands.
         moments: of the observations so far.
@@ -103,9 +122,9 @@ def collect(
         actor = actor._replace(memory=empty_memory(policy, streams.shape[0]))
     first_memory = actor.memory
 
-    def body(carry: tuple[Actor, Moments], t: Int[Array, ""]) -> tuple[tuple[Actor, Moments], tuple[_Step, _Report]]:
+    def body(carry: tuple[Actor, PyTree], t: Int[Array, ""]) -> tuple[tuple[Actor, PyTree], tuple[_Step, _Report]]:
         keys = jax.vmap(step_key, in_axes=(0, None))(streams, first_step + t + 1)
-        actor, moments, step, report = _act(env, policy, *carry, keys, t == config.num_steps - 1, config)
+        actor, moments, step, report = _act(env, task, policy, *carry, keys, t == config.num_steps - 1, config)
         return (actor, moments), (step, report)
 
     (actor, moments), (steps, reports) = lax.scan(body, (actor, moments), jnp.arange(config.num_steps))
@@ -115,58 +134,77 @@ def collect(
 
 def _act(
     env: FunctionalEnv,
+    task: Task,
     policy: ActorCritic,
     actor: Actor,
-    moments: Moments,
+    moments: PyTree,
     keys: StreamKeys,
     last: Bool[Array, ""],
     config: TrainConfig,
-) -> tuple[Actor, Moments, _Step, _Report]:
+) -> tuple[Actor, PyTree, _Step, _Report]:
     """One step of every environment."""
-    memory, output = jax.vmap(policy.step)(actor.memory, actor.obs, actor.episode_start)
-    action, log_prob = draw_actions(output.logits, keys)
-    env_state, result, frame = jax.vmap(lambda *args: step_and_restart(env, *args))(keys, actor.env_state, action)
-    moments, obs = _receive(moments, frame, config)
+    memory, action, log_prob, value = decide(policy, actor, keys)
+    env_state, result, frame = jax.vmap(lambda *args: step_and_restart(env, *args))(
+        keys, actor.env_state, task.actions.to_env(action)
+    )
     over = result.terminated | result.truncated
+    reward = result.reward * config.ppo.reward_scale
+    moments, obs = receive(task, moments, frame, before=actor.obs, arrival=Arrival(action, reward, over), config=config)
     episode_return = actor.episode_return + result.reward
+    successor = Frame(result.obs, result.blank)
+
+    def bootstrap_values() -> Float[Array, " env"]:
+        arrival = Arrival(action, reward, jnp.zeros_like(over))
+        return successor_values(
+            task, policy, memory, moments, successor, before=actor.obs, arrival=arrival, config=config
+        )
+
     step = _Step(
         obs=actor.obs,
         episode_start=actor.episode_start,
         action=action,
         log_prob=log_prob,
-        value=output.value,
-        reward=result.reward * config.ppo.reward_scale,
+        value=value,
+        reward=reward,
         terminated=result.terminated,
         truncated=result.truncated,
-        bootstrap_value=_bootstrap_values(policy, memory, moments, result, last, config),
+        # An extra pass through the policy costs as much as acting. Truncations are rare, so it is taken only on steps
+        # that have one, and on the window's last step.
+        bootstrap_value=lax.cond(last | jnp.any(result.truncated), bootstrap_values, lambda: jnp.zeros_like(reward)),
     )
     actor = Actor(env_state, obs, over, memory, jnp.where(over, 0.0, episode_return))
-    finite = jnp.all(jnp.isfinite(result.obs)) & jnp.all(jnp.isfinite(frame.obs))
+    finite = all_finite(result.obs) & all_finite(frame.obs)
     return actor, moments, step, _Report(jnp.where(over, episode_return, jnp.nan), finite)
 
 
-def _bootstrap_values(
+def decide(
+    policy: ActorCritic, actor: Actor, keys: StreamKeys
+) -> tuple[Memory, Action, Float[Array, " env"], Float[Array, " env"]]:
+    """Consume o_t: m_{t+1}, the actions drawn with the keys of step t+1, their log-probabilities, and the values."""
+    memory, output = jax.vmap(policy.step)(actor.memory, actor.obs, actor.episode_start)
+    action, log_prob = draw_actions(output.distribution, keys)
+    return memory, action, log_prob, output.value
+
+
+def successor_values(
+    task: Task,
     policy: ActorCritic,
     memory: Memory,
-    moments: Moments,
-    result: Transition,
-    last: Bool[Array, ""],
+    moments: PyTree,
+    successor: Frame,
+    *,
+    before: PyTree,
+    arrival: Arrival,
     config: TrainConfig,
 ) -> Float[Array, " env"]:
-    """V of the true successors under the memory that saw their episodes, only when some are read.
-
-    An extra pass through the policy costs as much as acting; truncations are rare, so the pass is taken only on
-    steps that have one, and on the window's last step.
-    """
-
-    def values() -> Float[Array, " env"]:
-        obs = standardize_visible(moments, result.obs) if config.ppo.normalize_obs else result.obs
-        _, output = jax.vmap(policy.step)(memory, obs, jnp.zeros_like(result.truncated))
-        return output.value
-
-    return lax.cond(last | jnp.any(result.truncated), values, lambda: jnp.zeros_like(result.reward))
+    """V of the true successors o_{t+1}, under m_{t+1}, the memory that saw their episodes."""
+    seen = successor.obs
+    if config.ppo.normalize_obs:
+        seen = standardize_frames(task.frame, moments, seen, successor.blank)
+    obs = _assembled(task, seen, before, arrival)
+    _, output = jax.vmap(policy.step)(memory, obs, arrival.episode_start)
+    return output.value
 
 
-def _receive(moments: Moments, frame: Frame, config: TrainConfig) -> tuple[Moments, Float[Array, "env *obs"]]:
-    """What the policy consumes of arriving frames."""
-    return observe_and_standardize(moments, frame.obs) if config.ppo.normalize_obs else (moments, frame.obs)
+def _assembled(task: Task, frames: PyTree, before: PyTree, arrival: Arrival) -> PyTree:
+    return jax.vmap(lambda frame, old, came: assemble(task, frame, before=old, arrival=came))(frames, before, arrival)

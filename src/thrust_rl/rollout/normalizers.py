@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from thrust_rl import arrays
 from thrust_rl.maths.moments import Moments, initial_moments, merge
-from thrust_rl.rollout.normalize import observe_and_standardize, standardize_visible
+from thrust_rl.rollout.normalize import is_blank, observe_and_standardize, standardize_visible
 
 
 class ObsNormalizer:
@@ -103,8 +103,8 @@ class RunningMeanStd:
         return int(self.moments.count)
 
 
-_observe = jax.jit(observe_and_standardize)
-_standardize = jax.jit(standardize_visible)
+_observe = jax.jit(lambda moments, obs: observe_and_standardize(moments, obs, is_blank(obs)))
+_standardize = jax.jit(lambda moments, obs: standardize_visible(moments, obs, is_blank(obs)))
 
 
 @jax.jit

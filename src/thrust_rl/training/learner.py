@@ -13,12 +13,12 @@ import optax
 from jaxtyping import Array, Bool, Integer
 
 from thrust_rl.config import PPOConfig
+from thrust_rl.maths.finite import all_finite
 from thrust_rl.maths.keys import Purpose, purpose_key, step_key
 from thrust_rl.maths.returns import Advantages
 from thrust_rl.policies.facades import LSTMPolicy, MLPPolicy
 from thrust_rl.policies.scoring import Evaluate, score
 from thrust_rl.training.learning_rate import learning_rate_of, set_learning_rate, settable
-from thrust_rl.training.loop import all_finite
 from thrust_rl.training.ppo import Learner, UpdateStats, as_experience, make_optimizer, update
 from thrust_rl.training.scoring import Scoring
 from thrust_rl.training.train import TrainingError

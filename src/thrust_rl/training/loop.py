@@ -9,19 +9,20 @@ from jaxtyping import Array, Bool, Float, Int, Integer, PyTree
 
 from thrust_rl.config import ArmConfig, TrainConfig
 from thrust_rl.envs.core import FunctionalEnv
+from thrust_rl.maths.finite import all_finite
 from thrust_rl.maths.keys import Purpose, environment_keys, purpose_key, step_key
-from thrust_rl.maths.moments import Moments
 from thrust_rl.policies.actor_critic import build_policy
-from thrust_rl.rollout.collect import Actor, collect, initial_actor
+from thrust_rl.policies.inputs import Task
+from thrust_rl.rollout.collect import Actor, Window, collect, initial_actor
 from thrust_rl.training.ppo import (
     Learner,
     UpdateStats,
     annealed,
     experience_of,
     make_optimizer,
-    update,
     with_learning_rate,
 )
+from thrust_rl.training.ppo import update as ppo_update
 from thrust_rl.types import Key
 
 CHUNK_CAPACITY = 64  # updates one compiled call can run at most
@@ -32,7 +33,7 @@ class TrainState(NamedTuple):
 
     learner: Learner
     actor: Actor
-    moments: Moments
+    moments: PyTree  # running `Moments` of what is standardized, in the shape of a frame
     key: Key
     update: Int[Array, ""]
 
@@ -48,12 +49,17 @@ class UpdateRecord(NamedTuple):
 def initial_state(env: FunctionalEnv, arm: ArmConfig, config: TrainConfig, seed: Integer[Array, ""]) -> TrainState:
     """The state before the first update; everything random in it comes from `seed`."""
     key = jax.random.key(seed)
-    (obs_dim,) = env.observation_space.shape
-    policy = build_policy(arm, obs_dim=obs_dim, num_actions=int(env.action_space.n), key=key)
-    opt_state = make_optimizer(config.ppo).init(policy)
-    actor, moments = initial_actor(env, policy, environment_keys(key, config.num_envs), config)
-    learner = Learner(policy, with_learning_rate(opt_state, jnp.asarray(config.learning_rate(arm))))
+    task = Task.of(env, arm)
+    learner = initial_learner(task, config, key)
+    actor, moments = initial_actor(env, task, learner.policy, environment_keys(key, config.num_envs), config)
     return TrainState(learner, actor, moments, key, jnp.zeros((), jnp.int32))
+
+
+def initial_learner(task: Task, config: TrainConfig, key: Key) -> Learner:
+    """The arm's first policy and optimizer state."""
+    policy = build_policy(task.arm, task.inputs, task.actions, key=key)
+    opt_state = make_optimizer(config.ppo).init(policy)
+    return Learner(policy, with_learning_rate(opt_state, jnp.asarray(config.learning_rate(task.arm))))
 
 
 def train_update(
@@ -62,6 +68,7 @@ def train_update(
     """Collect one window and learn from it."""
     actor, moments, window = collect(
         env,
+        Task.of(env, arm),
         state.learner.policy,
         state.actor,
         state.moments,
@@ -69,14 +76,22 @@ def train_update(
         first_step=state.update * config.num_steps,
         config=config,
     )
+    learner, record = learn(arm, config, state.learner, window, key=state.key, update=state.update)
+    return TrainState(learner, actor, moments, state.key, state.update + 1), record
+
+
+def learn(
+    arm: ArmConfig, config: TrainConfig, learner: Learner, window: Window, *, key: Key, update: Int[Array, ""]
+) -> tuple[Learner, UpdateRecord]:
+    """Learn from one window, whoever collected it."""
     rate = jnp.asarray(config.learning_rate(arm))
     if config.ppo.anneal_lr:
-        rate = annealed(rate, update=state.update, num_updates=config.num_updates)
+        rate = annealed(rate, update=update, num_updates=config.num_updates)
     experience = experience_of(window.rollout, config.ppo, has_memory=arm.has_memory)
-    learner, stats = update(
-        state.learner._replace(opt_state=with_learning_rate(state.learner.opt_state, rate)),
+    learner, stats = ppo_update(
+        learner._replace(opt_state=with_learning_rate(learner.opt_state, rate)),
         experience,
-        step_key(purpose_key(state.key, Purpose.SHUFFLE), state.update),
+        step_key(purpose_key(key, Purpose.SHUFFLE), update),
         optimizer=make_optimizer(config.ppo),
         config=config.ppo,
         rows_per_minibatch=config.rows_per_minibatch(arm),
@@ -88,8 +103,9 @@ def train_update(
         "losses": stats.losses,
         "parameters": learner.policy,
     }
-    record = UpdateRecord(window.episode_return, stats, {name: all_finite(tree) for name, tree in finite.items()})
-    return TrainState(learner, actor, moments, state.key, state.update + 1), record
+    return learner, UpdateRecord(
+        window.episode_return, stats, {name: all_finite(tree) for name, tree in finite.items()}
+    )
 
 
 def train_chunk(
@@ -111,8 +127,3 @@ def train_chunk(
         return state, jax.tree.map(lambda all_, one: all_.at[i].set(one), records, record)
 
     return lax.fori_loop(0, num_updates, body, (state, records))
-
-
-def all_finite(tree: PyTree) -> Bool[Array, ""]:
-    """Whether no leaf holds a NaN or an infinity."""
-    return jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(tree)]))

@@ -1,12 +1,13 @@
 """Proximal policy optimization: one update from one rollout, for agents with and without memory alike."""
 
+import functools
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
 from thrust_rl.config import PPOConfig
 from thrust_rl.maths.losses import (
@@ -14,6 +15,7 @@ from thrust_rl.maths.losses import (
     clipped_fraction,
     clipped_surrogate,
     clipped_value_loss,
+    mean_of,
     standardized,
 )
 from thrust_rl.maths.returns import Advantages, explained_variance
@@ -31,14 +33,15 @@ KL_TOLERANCE = 1.5  # early stop beyond this multiple of target_kl, as in Stable
 class Experience(NamedTuple):
     """What PPO learns from: rows are whole windows (memory) or single transitions (no memory)."""
 
-    obs: Float[Array, "row time *obs"]
+    obs: PyTree  # leaves `[row, time, ...]`
     episode_start: Bool[Array, "row time"]
-    action: Int[Array, "row time"]
+    action: Shaped[Array, "row time *action"]
     log_prob: Float[Array, "row time"]
     value: Float[Array, "row time"]
     advantage: Float[Array, "row time"]
     value_target: Float[Array, "row time"]
     memory: Memory  # m_0 of each row
+    valid: Bool[Array, "row time"] | tuple[()] = ()  # see `Rollout`
 
 
 class LossTerms(NamedTuple):
@@ -106,6 +109,7 @@ def as_experience(rollout: Rollout, advantages: Advantages, *, has_memory: bool)
         advantage=advantages.advantage,
         value_target=advantages.value_target,
         memory=rollout.memory,
+        valid=rollout.valid,
     )
     return experience if has_memory else as_single_steps(experience)
 
@@ -115,15 +119,16 @@ def ppo_loss(
 ) -> tuple[Float[Array, ""], LossTerms]:
     """−surrogate + vf_coef · value loss − ent_coef · entropy (Schulman et al. 2017, eq. 9), replayed from m_0."""
     log_prob, entropy, value = evaluate(policy, batch.obs, batch.action, batch.episode_start, batch.memory)
-    advantage = standardized(batch.advantage) if config.normalize_advantage else batch.advantage
+    mean = functools.partial(mean_of, valid=batch.valid)
+    advantage = standardized(batch.advantage, batch.valid) if config.normalize_advantage else batch.advantage
     surrogate = clipped_surrogate(log_prob, batch.log_prob, advantage, clip_range=config.clip_range)
     value_error = clipped_value_loss(value, batch.value, batch.value_target, clip_range_vf=config.clip_range_vf)
     terms = LossTerms(
-        policy_loss=-jnp.mean(surrogate),
-        value_loss=jnp.mean(value_error),
-        entropy=jnp.mean(entropy),
-        approx_kl=jnp.mean(approximate_kl(log_prob, batch.log_prob)),
-        clip_fraction=jnp.mean(clipped_fraction(log_prob, batch.log_prob, clip_range=config.clip_range)),
+        policy_loss=-mean(surrogate),
+        value_loss=mean(value_error),
+        entropy=mean(entropy),
+        approx_kl=mean(approximate_kl(log_prob, batch.log_prob)),
+        clip_fraction=mean(clipped_fraction(log_prob, batch.log_prob, clip_range=config.clip_range)),
         grad_norm=jnp.zeros(()),
     )
     loss = terms.policy_loss + config.vf_coef * terms.value_loss - config.ent_coef * terms.entropy
@@ -169,7 +174,7 @@ def update(
     share = looked_at / jnp.sum(looked_at)
     stats = UpdateStats(
         losses=jax.tree.map(lambda term: jnp.sum(jnp.where(looked_at, term, 0.0) * share), terms),
-        explained_variance=explained_variance(experience.value, experience.value_target),
+        explained_variance=explained_variance(experience.value, experience.value_target, experience.valid),
         learning_rate=learning_rate_of(learner.opt_state),
         n_updates=jnp.sum(stepped),
         early_stopped=stopped,

@@ -12,8 +12,10 @@ import numpy as np
 
 from thrust_rl.config import ArmConfig, TrainConfig, arm_from, require
 from thrust_rl.envs.core import FunctionalEnv
+from thrust_rl.envs.task import HostTask, VectorTask
 from thrust_rl.policies.actor_critic import count_parameters
 from thrust_rl.training.curve import LearningCurve
+from thrust_rl.training.hosted import HostedRun
 from thrust_rl.training.loop import CHUNK_CAPACITY, TrainState, UpdateRecord, initial_state, train_chunk
 
 Tree = TypeVar("Tree")
@@ -46,6 +48,7 @@ class TrainResult:
     seconds_compile: float  # 0 where the program was compiled before
     seconds_run: float
     state: TrainState  # final; `state.learner.policy` is the trained policy
+    env_restarts: int = 0  # host environments that failed and were replaced
 
     @property
     def steps_per_second(self) -> float:
@@ -62,7 +65,7 @@ class _Program(NamedTuple):
 
 
 def train(
-    env: FunctionalEnv,
+    env: FunctionalEnv | HostTask | VectorTask,
     arm: str | ArmConfig,
     config: TrainConfig | None = None,
     *,
@@ -73,17 +76,19 @@ def train(
     """Train one arm on one environment, once per seed.
 
     Args:
-        env: a compiled environment, for example `make("FlickeringCartPole-v0")`.
+        env: a compiled environment, for example `make("FlickeringCartPole-v0")`, or one that the host steps, for
+            example `make("gymnasium:CartPole-v1")`.
         arm: a preset's name or an `ArmConfig`.
         config: budget, window and PPO settings.
         seeds: every seed gives an independent run, reproducible bit for bit on one machine.
         on_progress: called after every compiled chunk, about once a second; what it raises ends the training.
         vectorize_seeds: run all seeds in one compiled program. None does so on accelerators; on a CPU, where it gains
-            nothing, seeds run one after the other through the same compiled program.
+            nothing, seeds run one after the other through the same compiled program. Host environments always do.
 
     Raises:
         ConfigError: a setting breaks a rule.
         TrainingError: a non-finite number appeared; the message names the update and the quantity.
+        EnvError: a host environment failed; the message names the environment, its step and the fault.
 
     Example:
         >>> from thrust_rl import TrainConfig, make, train
@@ -95,9 +100,11 @@ def train(
     arm, config = arm_from(arm), config or TrainConfig()
     require(len(seeds) > 0, "seeds is empty: give at least one")
     config.rows_per_minibatch(arm)
+    report = on_progress or (lambda progress: None)
+    if not isinstance(env, FunctionalEnv):
+        return [_train_hosted(env, arm, config, seed, report) for seed in seeds]
     vectorize = jax.default_backend() != "cpu" if vectorize_seeds is None else vectorize_seeds
     groups = [tuple(seeds)] if vectorize else [(seed,) for seed in seeds]
-    report = on_progress or (lambda progress: None)
     return [result for group in groups for result in _train_group(env, arm, config, group, vectorize, report)]
 
 
@@ -156,6 +163,38 @@ def _compiled(env: FunctionalEnv, arm: ArmConfig, config: TrainConfig, num_seeds
     compiled_init = jax.jit(mapped_init).lower(seed).compile()
     compiled_chunk = jax.jit(mapped_chunk).lower(state, jax.ShapeDtypeStruct((), jnp.int32)).compile()
     return _Program(compiled_init, compiled_chunk, time.monotonic() - started)
+
+
+def _train_hosted(
+    env: HostTask | VectorTask, arm: ArmConfig, config: TrainConfig, seed: int, report: Callable[[Progress], None]
+) -> TrainResult:
+    """Train one seed in environments that the host steps."""
+    curve, started = LearningCurve(), time.monotonic()
+    envs = env.start(config.num_envs)
+    try:
+        run = HostedRun(env, envs, arm, config, seed)
+        seconds_compile = time.monotonic() - started
+        for done in range(config.num_updates):
+            record = run.update()
+            _take_in(jax.tree.map(lambda leaf: np.asarray(leaf)[None], record), 1, [curve], done, config, False)
+            if done == 0:  # what took long in the first update was compiling
+                seconds_compile, started = time.monotonic() - started, time.monotonic()
+            report(_progress((seed,), [curve], done + 1, config, time.monotonic() - started))
+        restarts = envs.restarts()
+    finally:
+        envs.close()
+    learned = max(config.num_updates - 1, 1) / config.num_updates
+    steps = config.num_updates * config.steps_per_update
+    return TrainResult(
+        seed=seed,
+        curve=curve,
+        params=count_parameters(run.state.learner.policy),
+        steps=steps,
+        seconds_compile=seconds_compile,
+        seconds_run=(time.monotonic() - started) / learned,  # the first update's share is estimated by the others
+        state=run.state,
+        env_restarts=restarts,
+    )
 
 
 def _take_in(

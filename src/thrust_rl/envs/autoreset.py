@@ -1,0 +1,185 @@
+"""Gymnasium vector environments, whichever way they reset: the same transitions from all three modes."""
+
+from typing import Any
+
+import jax
+import numpy as np
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from numpy.typing import NDArray
+
+from thrust_rl.config import require
+from thrust_rl.envs.batch import Frames, StepResult
+from thrust_rl.envs.faults import Bounds, Fault, env_error, faulty_rows
+from thrust_rl.envs.hosted import Hosted
+from thrust_rl.envs.spaces import MASK_KEY, ObsSpec
+
+Infos = dict[str, Any]
+
+
+class SteppedVector:
+    """A Gymnasium `VectorEnv` of any autoreset mode as `HostedEnvs`.
+
+    - DISABLED: the environments that ended are reset through `reset(options={"reset_mask": ...})`.
+    - SAME_STEP: the true successors are taken from `info["final_obs"]`, an object array or a dense one.
+    - NEXT_STEP: the step that resets is not a transition; it is marked so, and the frame before it counts nowhere.
+
+    Args:
+        vector: the environments.
+        spec: what an observation of one of them is made of.
+        bounds: of every part of the spec; None where they are not checked.
+        mask_in_info: the action mask of the spec comes in `info["action_mask"]`.
+
+    Raises:
+        ConfigError: the mode is none of these.
+    """
+
+    def __init__(
+        self,
+        vector: VectorEnv[Any, Any, Any],
+        spec: ObsSpec,
+        bounds: list[Bounds | None],
+        *,
+        mask_in_info: bool = False,
+    ) -> None:
+        self._vector, self._spec, self._bounds, self._mask_in_info = vector, spec, bounds, mask_in_info
+        self._mode = autoreset_mode(vector)
+        self._ended = np.zeros(vector.num_envs, bool)  # by the last step
+        self._steps = 0
+
+    def begin(self, seed: int) -> Frames:
+        """Reset every environment with a seed of its own."""
+        obs, info = self._vector.reset(seed=self._seed(seed))
+        self._ended[:] = False
+        return self._checked(Frames(self._taken(obs, info), self._info(info)), self._ended)
+
+    def step(self, actions: NDArray[Any]) -> Hosted:
+        """Step; what resets, resets."""
+        self._steps += 1
+        raw, reward, terminated, truncated, info = self._vector.step(actions)
+        terminated, truncated = np.array(terminated, bool), np.array(truncated, bool)
+        over, before = terminated | truncated, self._ended
+        obs, known = self._taken(raw, info), self._info(info)
+        reward = self._rewards(reward)
+        self._ended = over
+        if self._mode == AutoresetMode.NEXT_STEP:
+            # Between an end and the reset there is a frame that nobody acts on: as a blank one it enters no moments.
+            frames = Frames(obs, {**known, "blank": known["blank"] | over})
+            result = StepResult(obs, np.where(before, 0, reward), terminated & ~before, truncated & ~before, known)
+            self._checked(frames, over)
+            return Hosted(result, frames, before, ~before)
+        if self._mode == AutoresetMode.SAME_STEP:
+            frames = self._checked(Frames(obs, known), np.zeros_like(over))
+            successors = self._checked(self._successors(frames, info, over), over)
+        else:
+            successors = self._checked(Frames(obs, known), over)
+            frames = self._checked(self._reset_where(over, successors), np.zeros_like(over))
+        return Hosted(StepResult(successors.obs, reward, terminated, truncated, successors.info), frames, over, ())
+
+    def restarts(self) -> int:
+        """None: a vector environment is one object."""
+        return 0
+
+    def close(self) -> None:
+        """Close the vector environment."""
+        self._vector.close()
+
+    def _reset_where(self, over: NDArray[np.bool_], current: Frames) -> Frames:
+        if not over.any():
+            return current
+        obs, info = self._vector.reset(options={"reset_mask": over.copy()})
+        fresh = Frames(self._taken(obs, info), self._info(info))
+        return Frames(_chosen(over, fresh.obs, current.obs), _merged(over, fresh.info, current.info))
+
+    def _successors(self, frames: Frames, info: Infos, over: NDArray[np.bool_]) -> Frames:
+        """The frames, with the final ones where an episode ended."""
+        if not over.any():
+            return frames
+        if "final_obs" not in info:
+            raise Fault("episodes ended, but there is no final_obs in its info: a same-step autoreset must give it")
+        obs = jax.tree.map(np.copy, frames.obs)
+        parts = self._spec.leaves(obs)
+        for i in np.flatnonzero(over).tolist():
+            final = self._spec.leaves(self._with_mask(_row(info["final_obs"], i), None))
+            for part, values, value in zip(self._spec.parts, parts, final, strict=True):
+                values[i] = part.take(value)
+        blank = frames.info["blank"].copy()
+        final_info = info.get("final_info", {})
+        blank[over] = np.asarray(final_info.get("blank", np.zeros_like(blank)), bool)[over]
+        return Frames(obs, {**frames.info, "blank": blank})
+
+    def _checked(self, frames: Frames, over: NDArray[np.bool_]) -> Frames:
+        faults = faulty_rows(self._spec, self._bounds, self._spec.leaves(frames.obs), over)
+        for i, fault in faults.items():
+            raise env_error(i, self._steps, fault)
+        return frames
+
+    def _rewards(self, reward: Any) -> NDArray[np.float32]:
+        rewards = np.asarray(reward, np.float32)
+        for i in np.flatnonzero(~np.isfinite(rewards)).tolist():
+            raise env_error(i, self._steps, f"its reward is {rewards[i]}: it must be finite")
+        return rewards
+
+    def _taken(self, obs: Any, info: Infos) -> Any:
+        """A batch of observations as the arrays of the spec; copied, since Gymnasium may write into its own again."""
+        values = self._spec.leaves(self._with_mask(obs, info))
+        parts = [
+            np.array([part.take(row) for row in rows]) for part, rows in zip(self._spec.parts, values, strict=True)
+        ]
+        return self._spec.treedef.unflatten(parts)
+
+    def _with_mask(self, obs: Any, info: Infos | None) -> Any:
+        """With the action mask that comes in the info; a final observation needs none."""
+        if not self._mask_in_info:
+            return obs
+        nothing = np.ones(self._spec.parts[self._spec.mask or 0].shape, bool)
+        if info is None:
+            return {"obs": obs, MASK_KEY: nothing}
+        masks = list(info.get(MASK_KEY, [None] * self._vector.num_envs))
+        return {"obs": obs, MASK_KEY: [nothing if mask is None else mask for mask in masks]}
+
+    def _seed(self, seed: int) -> Any:
+        """One seed for each environment where the vector environment takes them; else one for all."""
+        sequence = np.random.SeedSequence(seed)
+        if not isinstance(self._vector.unwrapped, SyncVectorEnv | AsyncVectorEnv):
+            return int(sequence.generate_state(1)[0])
+        return [int(child.generate_state(1)[0]) for child in sequence.spawn(self._vector.num_envs)]
+
+    def _info(self, info: Infos) -> Infos:
+        blank = np.asarray(info.get("blank", np.zeros(self._vector.num_envs)), bool)
+        return {"blank": blank.copy()}
+
+
+def autoreset_mode(vector: VectorEnv[Any, Any, Any]) -> AutoresetMode:
+    """The mode that the metadata name.
+
+    Raises:
+        ConfigError: they name none that there is.
+    """
+    mode = (vector.metadata or {}).get("autoreset_mode")
+    found = next((each for each in AutoresetMode if mode in (each, each.value)), None)
+    require(
+        found is not None,
+        f"the autoreset mode in the metadata of {vector} is {mode!r}: it must be one of"
+        f" {', '.join(each.name for each in AutoresetMode)} (gymnasium.vector.AutoresetMode), or nobody knows which"
+        " observations end an episode",
+    )
+    assert found is not None
+    return found
+
+
+def _row(values: Any, i: int) -> Any:
+    """Environment i's observation, from an object array or from a tree of dense arrays."""
+    if isinstance(values, np.ndarray) and values.dtype == object:
+        return values[i]
+    return jax.tree.map(lambda leaf: leaf[i], values)
+
+
+def _chosen(where: NDArray[np.bool_], new: Any, old: Any) -> Any:
+    def pick(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+        return np.where(where.reshape(-1, *[1] * (a.ndim - 1)), a, b)
+
+    return jax.tree.map(pick, new, old)
+
+
+def _merged(where: NDArray[np.bool_], new: Infos, old: Infos) -> Infos:
+    return {"blank": np.where(where, new["blank"], old["blank"])}

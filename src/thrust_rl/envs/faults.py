@@ -1,0 +1,149 @@
+"""What is wrong with what an environment gave: checks that name the environment, the step and the fault."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import gymnasium
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from thrust_rl.envs.spaces import ActionMask, Choices, Image, ObsSpec, Part
+
+TOLERANCE = 1e-5  # float32 bounds against float64 numbers
+
+
+class EnvError(RuntimeError):
+    """An environment failed; the message says which, at which of its steps, and how."""
+
+
+def env_error(index: int, step: int, fault: str) -> EnvError:
+    """Environment `index` failed at its `step`, counted over all its episodes."""
+    return EnvError(f"environment {index} at step {step}: {fault}")
+
+
+class Bounds(NamedTuple):
+    """The lowest and the highest value a part of an observation may have."""
+
+    low: NDArray[np.float32]
+    high: NDArray[np.float32]
+
+
+class Fault(Exception):
+    """What is wrong, said by who does not know where."""
+
+
+def guarded(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What the environment's own code gives; whatever it raises is a fault.
+
+    Raises:
+        Fault: it raised.
+    """
+    try:
+        return call(*args, **kwargs)
+    except Exception as error:  # noqa: BLE001  # an environment may raise anything
+        raise Fault(f"it raised {type(error).__name__}: {error}") from error
+
+
+def taken_frame(spec: ObsSpec, obs: Any) -> list[NDArray[Any]]:
+    """An observation as the arrays of the spec; `faulty_rows` looks at the numbers in them.
+
+    Raises:
+        Fault: a key is missing or a shape differs.
+    """
+    try:
+        values = [obs] if len(spec.parts) == 1 and spec.is_array else spec.leaves(obs)
+    except ValueError as error:
+        raise Fault(f"its observation has another structure than its observation_space: {error}") from None
+    for part, value in zip(spec.parts, values, strict=True):
+        if np.shape(value) != _given(part):
+            raise Fault(
+                f"it gave an observation of shape {np.shape(value)}: its space says {_given(part)};"
+                " fix the environment or its observation_space"
+            )
+    return [part.take(value) for part, value in zip(spec.parts, values, strict=True)]
+
+
+def faulty_rows(
+    spec: ObsSpec, bounds: Sequence[Bounds | None], parts: Sequence[NDArray[Any]], over: NDArray[np.bool_]
+) -> dict[int, str]:
+    """What is wrong with frames of several environments, by row.
+
+    Args:
+        spec: what is expected.
+        bounds: the lowest and highest value of every part; None where they are not checked.
+        parts: the arrays of the frames, `[env, ...]`.
+        over: which frames end an episode: nobody acts on them.
+    """
+    faults: dict[int, str] = {}
+    for part, limits, values in zip(spec.parts, bounds, parts, strict=True):
+        for wrong, fault in _doubts(part, limits, values, over):
+            if wrong.any():
+                rows = np.flatnonzero(wrong.reshape(len(values), -1).any(axis=1)).tolist()
+                faults = {**{i: fault.format(values[i].tolist()) for i in rows}, **faults}
+    return faults
+
+
+def _doubts(
+    part: Part, limits: Bounds | None, values: NDArray[Any], over: NDArray[np.bool_]
+) -> Iterator[tuple[NDArray[np.bool_], str]]:
+    """Which numbers are wrong, and in which way."""
+    if isinstance(part, ActionMask):
+        yield ~values.any(axis=-1) & ~over, "its action mask allows no action: allow one, or end the episode"
+        return
+    if values.dtype.kind == "f":
+        yield ~np.isfinite(values), "it gave an observation that is not finite: {}"
+    if isinstance(part, Choices):
+        sizes = np.array(part.sizes).reshape(part.shape)
+        yield (values < 0) | (values >= sizes), "it gave an observation outside its space: {} (counted from 0)"
+    elif limits is not None:
+        yield (
+            (values < limits[0]) | (values > limits[1]),
+            "it gave an observation outside its space: {}; fix its observation_space, or let such observations pass"
+            " with --allow-out-of-range",
+        )
+
+
+def bounds_of(space: gymnasium.spaces.Space[Any]) -> list[Bounds | None]:
+    """The bounds of every part of a space, with some tolerance; None for parts that have none.
+
+    In the order of `obs_spec(space).parts`.
+    """
+    return jax.tree.leaves(_bounds(space), is_leaf=lambda leaf: leaf is None or isinstance(leaf, Bounds))
+
+
+def _bounds(space: gymnasium.spaces.Space[Any]) -> Any:
+    match space:
+        case gymnasium.spaces.Dict():
+            return {name: _bounds(inner) for name, inner in space.spaces.items()}
+        case gymnasium.spaces.Tuple():
+            return tuple(map(_bounds, space.spaces))
+        case gymnasium.spaces.Box() if space.dtype != np.uint8:
+            low, high = space.low.astype(np.float64), space.high.astype(np.float64)
+            slack = [np.where(np.isfinite(bound), TOLERANCE * (1 + np.abs(bound)), 0) for bound in (low, high)]
+            return Bounds((low - slack[0]).astype(np.float32), (high + slack[1]).astype(np.float32))
+    return None
+
+
+def _given(part: Part) -> tuple[int, ...]:
+    """The shape in which the environment gives the part."""
+    if not isinstance(part, Image):
+        return part.shape
+    if part.channels_first:
+        return (part.shape[-1], *part.shape[:-1])
+    return part.shape[:-1] if part.flat else part.shape
+
+
+def checked_reward(reward: Any) -> float:
+    """One finite number.
+
+    Raises:
+        Fault: it is anything else.
+    """
+    try:
+        number = float(reward)
+    except (TypeError, ValueError):
+        raise Fault(f"its reward is {reward!r}: every step must give one number") from None
+    if not np.isfinite(number):
+        raise Fault(f"its reward is {number}: it must be finite")
+    return number

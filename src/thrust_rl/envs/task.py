@@ -1,0 +1,180 @@
+"""Gymnasium environments as something to train on: how to build them, and who steps them."""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+from gymnasium.vector import VectorEnv
+
+from thrust_rl.config import ConfigError, require, require_divides
+from thrust_rl.envs.actions import action_spec
+from thrust_rl.envs.autoreset import SteppedVector, autoreset_mode
+from thrust_rl.envs.faults import Bounds, bounds_of
+from thrust_rl.envs.host import HostBatch, OnEnvError
+from thrust_rl.envs.hosted import HostedEnvs, SteppedInProcess
+from thrust_rl.envs.masking import MaskInObservation
+from thrust_rl.envs.spaces import MASK_KEY, obs_spec
+from thrust_rl.envs.workers import SteppedByWorkers
+
+
+@dataclasses.dataclass(frozen=True)
+class HostTask:
+    """Separate Gymnasium environments, stepped by the host one after the other or in worker processes.
+
+    Args:
+        name: for reports.
+        make_env: builds one environment; for worker processes it must be picklable, as functions of a module are.
+        workers: processes that step them; 0 steps them in this one.
+        on_env_error: what happens when an environment raises, or gives something outside its spaces: "stop" ends the
+            run, "restart" puts a new environment in its place and counts the episode as truncated.
+        check_range: an observation outside the observation space is an error.
+
+    Raises:
+        ConfigError: a setting breaks a rule.
+
+    Example:
+        >>> task = HostTask("CartPole-v1", lambda: gymnasium.make("CartPole-v1"))
+        >>> task.action_space
+        Discrete(2)
+    """
+
+    name: str
+    make_env: Callable[[], gymnasium.Env[Any, Any]]
+    workers: int = 0
+    on_env_error: OnEnvError = "stop"
+    check_range: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        require(self.workers >= 0, f"env_workers is {self.workers}: it must be at least 0")
+
+    @property
+    def observation_space(self) -> gymnasium.Space[Any]:
+        """Of one environment, with its action mask if its `info` reports one."""
+        return _spaces(self)[0]
+
+    @property
+    def action_space(self) -> gymnasium.Space[Any]:
+        """Of one environment."""
+        return _spaces(self)[1]
+
+    def build(self) -> gymnasium.Env[Any, Any]:
+        """One environment, ready to be trained on."""
+        env = _built(self.make_env)
+        alternatives = _spaces(self)[2]
+        return env if alternatives is None else MaskInObservation(env, alternatives)
+
+    def start(self, num_envs: int) -> HostedEnvs:
+        """Build the environments.
+
+        Raises:
+            ConfigError: they cannot be spread evenly over the workers.
+        """
+        batch = functools.partial(_batch, self)
+        if not self.workers:
+            return SteppedInProcess(batch(0, num_envs))
+        require_divides("env_workers", self.workers, "num_envs", num_envs)
+        spec = obs_spec(self.observation_space)
+        return SteppedByWorkers(batch, spec, self.action_space, num_envs=num_envs, workers=self.workers)
+
+
+@dataclasses.dataclass(frozen=True)
+class VectorTask:
+    """A Gymnasium vector environment, of any autoreset mode.
+
+    Args:
+        name: for reports.
+        make_vector: builds it with a number of environments.
+        check_range: an observation outside the observation space is an error.
+    """
+
+    name: str
+    make_vector: Callable[[int], VectorEnv[Any, Any, Any]]
+    check_range: bool = True
+
+    @property
+    def observation_space(self) -> gymnasium.Space[Any]:
+        """Of one environment."""
+        return _vector_spaces(self)[0]
+
+    @property
+    def action_space(self) -> gymnasium.Space[Any]:
+        """Of one environment."""
+        return _vector_spaces(self)[1]
+
+    def start(self, num_envs: int) -> HostedEnvs:
+        """Build it.
+
+        Raises:
+            ConfigError: it has another number of environments.
+        """
+        vector = self.make_vector(num_envs)
+        require(
+            vector.num_envs == num_envs,
+            f"the vector environment has {vector.num_envs} environments and num_envs is {num_envs}: make them equal",
+        )
+        spec, bounds = obs_spec(self.observation_space), _bounds(self.observation_space, check_range=self.check_range)
+        return SteppedVector(vector, spec, bounds, mask_in_info=_vector_spaces(self)[2] is not None)
+
+
+Found = tuple[gymnasium.Space[Any], gymnasium.Space[Any], int | None]  # observations, actions, mask in the info
+
+
+@functools.lru_cache(maxsize=64)
+def _spaces(task: HostTask) -> Found:
+    """The spaces, found by building one environment and beginning one episode."""
+    env = _built(task.make_env)
+    try:
+        _, info = env.reset(seed=0)
+        return _found(env.observation_space, env.action_space, info)
+    finally:
+        env.close()
+
+
+@functools.lru_cache(maxsize=64)
+def _vector_spaces(task: VectorTask) -> Found:
+    vector = task.make_vector(1)
+    try:
+        autoreset_mode(vector)
+        _, info = vector.reset(seed=0)
+        return _found(vector.single_observation_space, vector.single_action_space, info)
+    finally:
+        vector.close()
+
+
+def _found(observations: gymnasium.Space[Any], actions: gymnasium.Space[Any], info: dict[str, Any]) -> Found:
+    in_dict = isinstance(observations, gymnasium.spaces.Dict) and MASK_KEY in observations.spaces
+    if MASK_KEY not in info or in_dict:
+        return observations, actions, None
+    alternatives = action_spec(actions).num_alternatives
+    if alternatives is None:
+        raise ConfigError(f"info has an action mask, but actions of {actions} cannot be masked: drop it")
+    mask = gymnasium.spaces.MultiBinary(alternatives)
+    return gymnasium.spaces.Dict({"obs": observations, MASK_KEY: mask}), actions, alternatives
+
+
+def _built(make_env: Callable[[], Any]) -> gymnasium.Env[Any, Any]:
+    env = make_env()
+    if not isinstance(env, gymnasium.Env):
+        raise TypeError(
+            f"make_env built a {type(env).__name__}: expected a gymnasium.Env"
+            " (for a gymnasium.vector.VectorEnv give a VectorTask)"
+        )
+    return env
+
+
+def _batch(task: HostTask, first: int, count: int) -> HostBatch:
+    """Environments from an index on."""
+    return HostBatch(
+        [task.build() for _ in range(count)],
+        spec=obs_spec(task.observation_space),
+        bounds=_bounds(task.observation_space, check_range=task.check_range),
+        first_index=first,
+        remake=task.build if task.on_env_error == "restart" else None,
+    )
+
+
+def _bounds(space: gymnasium.Space[Any], *, check_range: bool) -> list[Bounds | None]:
+    return bounds_of(space) if check_range else [None] * len(obs_spec(space).parts)
