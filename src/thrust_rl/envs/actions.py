@@ -3,13 +3,14 @@
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from numpy.typing import NDArray
 
 from thrust_rl.config import ConfigError
 from thrust_rl.maths.distributions import (
@@ -20,6 +21,9 @@ from thrust_rl.maths.distributions import (
     Distribution,
     MultiCategorical,
 )
+
+Outputs: TypeAlias = Float[Array, "*axes output"]  # of the actor
+Spreads: TypeAlias = Float[Array, " spread"] | None  # learned beside them; log of standard deviations
 
 
 @runtime_checkable
@@ -46,7 +50,7 @@ class ActionSpec(Protocol):
     def none(self) -> Any:
         """An action before there was one: zeros of a flat action's shape and dtype."""
 
-    def distribution(self, outputs: Float[Array, "*axes output"], log_std: Float[Array, " spread"] | None) -> Distribution:
+    def distribution(self, outputs: Outputs, log_std: Spreads) -> Distribution:
         """What the actor's numbers say."""
 
     def encode(self, action: Action) -> Float[Array, "*axes width"]:
@@ -82,7 +86,7 @@ class DiscreteActions:
         """One integer."""
         return np.zeros((), np.int32)
 
-    def distribution(self, outputs: Float[Array, "*axes output"], log_std: Float[Array, " spread"] | None) -> Distribution:
+    def distribution(self, outputs: Outputs, log_std: Spreads) -> Distribution:
         """A categorical one."""
         return Categorical(outputs)
 
@@ -117,7 +121,7 @@ class MultiDiscreteActions:
         """One integer for every choice."""
         return np.zeros(len(self.sizes), np.int32)
 
-    def distribution(self, outputs: Float[Array, "*axes output"], log_std: Float[Array, " spread"] | None) -> Distribution:
+    def distribution(self, outputs: Outputs, log_std: Spreads) -> Distribution:
         """Categorical ones."""
         return MultiCategorical(tuple(map(Categorical, _split(outputs, self.sizes))))
 
@@ -150,7 +154,7 @@ class MultiBinaryActions:
         """One integer for every switch."""
         return np.zeros(self.num_outputs, np.int32)
 
-    def distribution(self, outputs: Float[Array, "*axes output"], log_std: Float[Array, " spread"] | None) -> Distribution:
+    def distribution(self, outputs: Outputs, log_std: Spreads) -> Distribution:
         """Coins."""
         return Bernoulli(outputs)
 
@@ -195,27 +199,34 @@ class ContinuousActions:
         """The middle of every bounded coordinate."""
         return np.zeros(self.num_outputs, np.float32)
 
-    def distribution(self, outputs: Float[Array, "*axes output"], log_std: Float[Array, " spread"] | None) -> Distribution:
+    def distribution(self, outputs: Outputs, log_std: Spreads) -> Distribution:
         """A diagonal normal one."""
         assert log_std is not None
         return DiagonalGaussian(outputs, jnp.broadcast_to(log_std, outputs.shape))
 
     def encode(self, action: Action) -> Float[Array, "*axes width"]:
-        """What the environment made of it: clipped to ±1 where it is bounded."""
-        return jnp.where(np.array(self._bounded), jnp.clip(action, -1.0, 1.0), action)
+        """What the environment made of it, in the policy's units."""
+        return jnp.clip(action, *self._limits)
 
     def to_env(self, action: Any) -> Any:
         """Clipped, in the environment's units and `shape`."""
-        low, high = np.array(self.low, np.float32), np.array(self.high, np.float32)
-        bounded = np.array(self._bounded)
-        centre, reach = np.where(bounded, (low + high) / 2, 0), np.where(bounded, (high - low) / 2, 1)
-        limit = np.where(bounded, 1.0, np.inf)
-        scaled = (centre + reach * action.clip(-limit, limit)).clip(low, high).astype(np.float32)
-        return scaled.reshape(*action.shape[:-1], *self.shape)
+        low, high = np.where(self._bounded, self._bounds, [[-1.0], [1.0]])
+        scaled = (low + high) / 2 + (high - low) / 2 * action.clip(*self._limits)
+        return scaled.clip(*self._bounds).astype(np.float32).reshape(*action.shape[:-1], *self.shape)
 
     @property
-    def _bounded(self) -> list[bool]:
-        return [math.isfinite(low) and math.isfinite(high) for low, high in zip(self.low, self.high, strict=True)]
+    def _bounds(self) -> NDArray[np.float32]:
+        return np.array([self.low, self.high], np.float32)
+
+    @property
+    def _bounded(self) -> NDArray[np.bool_]:
+        """Which coordinates have both bounds, and so units of their own."""
+        return np.asarray(np.isfinite(self._bounds).all(axis=0))
+
+    @property
+    def _limits(self) -> NDArray[np.float32]:
+        """The bounds in the policy's units."""
+        return np.where(self._bounded, np.array([[-1.0], [1.0]], np.float32), self._bounds).astype(np.float32)
 
 
 def action_spec(space: gymnasium.spaces.Space[Any]) -> ActionSpec:

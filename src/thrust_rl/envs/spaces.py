@@ -85,7 +85,7 @@ class Choices:
 
     def take(self, value: Any) -> NDArray[np.int32]:
         """Counted from 0."""
-        return np.asarray(value, np.int32) - np.array(self.starts, np.int32).reshape(self.shape)
+        return np.asarray(np.asarray(value, np.int32) - np.array(self.starts, np.int32).reshape(self.shape))
 
 
 @dataclasses.dataclass(frozen=True)

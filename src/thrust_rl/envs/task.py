@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import gymnasium
 from gymnasium.vector import VectorEnv
@@ -11,6 +11,8 @@ from gymnasium.vector import VectorEnv
 from thrust_rl.config import ConfigError, require, require_divides
 from thrust_rl.envs.actions import action_spec
 from thrust_rl.envs.autoreset import SteppedVector, autoreset_mode
+from thrust_rl.envs.batch import CompiledBatch
+from thrust_rl.envs.core import FunctionalEnv
 from thrust_rl.envs.faults import Bounds, bounds_of
 from thrust_rl.envs.host import HostBatch, OnEnvError
 from thrust_rl.envs.hosted import HostedEnvs, SteppedInProcess
@@ -118,6 +120,34 @@ class VectorTask:
         spec, bounds = obs_spec(self.observation_space), _bounds(self.observation_space, check_range=self.check_range)
         return SteppedVector(vector, spec, bounds, mask_in_info=_vector_spaces(self)[2] is not None)
 
+
+@dataclasses.dataclass(frozen=True)
+class CompiledTask:
+    """One of the library's own environments, stepped by the host: the same numbers as in compiled training."""
+
+    env: FunctionalEnv
+
+    @property
+    def name(self) -> str:
+        """For reports."""
+        return self.env.name
+
+    @property
+    def observation_space(self) -> gymnasium.Space[Any]:
+        """Of one environment."""
+        return self.env.observation_space
+
+    @property
+    def action_space(self) -> gymnasium.Space[Any]:
+        """Of one environment."""
+        return self.env.action_space
+
+    def start(self, num_envs: int) -> HostedEnvs:
+        """Ready to begin."""
+        return SteppedInProcess(CompiledBatch(self.env, num_envs))
+
+
+AnyTask: TypeAlias = HostTask | VectorTask | CompiledTask
 
 Found = tuple[gymnasium.Space[Any], gymnasium.Space[Any], int | None]  # observations, actions, mask in the info
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from thrust_rl.config import ArmConfig, TrainConfig, arm_from, require
 from thrust_rl.envs.core import FunctionalEnv
-from thrust_rl.envs.task import HostTask, VectorTask
+from thrust_rl.envs.task import AnyTask
 from thrust_rl.policies.actor_critic import count_parameters
 from thrust_rl.training.curve import LearningCurve
 from thrust_rl.training.hosted import HostedRun
@@ -65,7 +65,7 @@ class _Program(NamedTuple):
 
 
 def train(
-    env: FunctionalEnv | HostTask | VectorTask,
+    env: FunctionalEnv | AnyTask,
     arm: str | ArmConfig,
     config: TrainConfig | None = None,
     *,
@@ -166,7 +166,7 @@ def _compiled(env: FunctionalEnv, arm: ArmConfig, config: TrainConfig, num_seeds
 
 
 def _train_hosted(
-    env: HostTask | VectorTask, arm: ArmConfig, config: TrainConfig, seed: int, report: Callable[[Progress], None]
+    env: AnyTask, arm: ArmConfig, config: TrainConfig, seed: int, report: Callable[[Progress], None]
 ) -> TrainResult:
     """Train one seed in environments that the host steps."""
     curve, started = LearningCurve(), time.monotonic()
