@@ -1,5 +1,7 @@
 """Laws of memory cells: unroll is the fold of step, an episode start cuts everything, gradients are right."""
 
+import time
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -8,15 +10,20 @@ import pytest
 from jax.test_util import check_grads
 
 from thrust_rl.memory.core import fold_steps
+from thrust_rl.memory.gru import GRU
 from thrust_rl.memory.lstm import LSTM
 from thrust_rl.memory.none import NoMemory
+from thrust_rl.memory.reset import Forgetful
 
 IN_DIM, TIME = 3, 9
 STARTS = jnp.array([False, False, True, False, False, True, True, False, False])
 CELLS = {  # a new cell is one row
     "none": lambda key: NoMemory(),
     "lstm": lambda key: LSTM(IN_DIM, 5, key=key),
+    "gru": lambda key: GRU(IN_DIM, 5, key=key),
+    "lstm-reset": lambda key: Forgetful(LSTM(IN_DIM, 5, key=key)),
 }
+WITH_OWN_BACKWARD = ["lstm", "gru"]
 UNROLLS = {
     "unroll": jax.jit(lambda cell, memory, xs, starts: cell.unroll(memory, xs, starts)),
     "fold": jax.jit(fold_steps),
@@ -117,10 +124,11 @@ def pulled_back(cell, memory, xs, starts, cotangents):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_hand_written_lstm_backward_equals_autodiff(seed):
+@pytest.mark.parametrize("name", WITH_OWN_BACKWARD)
+def test_hand_written_backward_equals_autodiff(name, seed):
     keys = jax.random.split(jax.random.key(seed), 5)
     with jax.enable_x64(True):
-        cell = jax.tree.map(lambda leaf: leaf.astype(jnp.float64) + 0.3, LSTM(IN_DIM, 4, key=keys[0]))
+        cell = jax.tree.map(lambda leaf: leaf.astype(jnp.float64) + 0.3, CELLS[name](keys[0]))
         memory = normal_like(cell.initial(), keys[1])
         xs = jax.random.normal(keys[2], (TIME, IN_DIM), jnp.float64)
         starts = jax.random.bernoulli(keys[3], 0.1 * seed, (TIME,))
@@ -128,6 +136,29 @@ def test_hand_written_lstm_backward_equals_autodiff(seed):
         by_hand, by_autodiff = pulled_back(cell, memory, xs, starts, cotangents)
         close(by_hand, by_autodiff, tolerance=1e-12)
         assert all(np.any(leaf != 0.0) for leaf in jax.tree.leaves((by_hand[0], by_hand[2])))
+
+
+def seconds(function, *args):
+    started = time.perf_counter()
+    jax.block_until_ready(function(*args))
+    return time.perf_counter() - started
+
+
+def test_learning_costs_the_same_however_many_episodes_start(cell):
+    """Throughput must not depend on the data: no cutting or padding at episode starts, no branch on them."""
+    windows = jax.random.normal(jax.random.key(8), (16, 128, IN_DIM))
+    never = jnp.zeros((16, 128), bool)
+    often = jax.random.bernoulli(jax.random.key(9), 0.3, never.shape)
+
+    def loss(cell, windows, starts):
+        unroll = jax.vmap(cell.unroll, in_axes=(None, 0, 0))
+        return sum(jnp.sum(jnp.sin(leaf)) for leaf in jax.tree.leaves(unroll(cell.initial(), windows, starts)))
+
+    learn = jax.jit(jax.grad(loss, argnums=(0, 1)))
+    learn(cell, windows, never)
+    pairs = [(seconds(learn, cell, windows, never), seconds(learn, cell, windows, often)) for _ in range(25)]
+    without, with_many = map(min, zip(*pairs, strict=True))
+    assert with_many < 1.3 * without
 
 
 def test_lstm_step_is_the_textbook_lstm(xs):
