@@ -1,0 +1,158 @@
+"""Any environment by name: the library's own, any of Gymnasium's, and one's own module's."""
+
+import dataclasses
+import functools
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+from gymnasium.envs.registration import registry
+
+from thrust_rl.config import ConfigError, nearest, require
+from thrust_rl.envs.core import FullyObserved, FunctionalEnv
+from thrust_rl.envs.host import OnEnvError
+from thrust_rl.envs.partial import PartialObservation, observed
+from thrust_rl.envs.registry import ENVIRONMENTS
+from thrust_rl.envs.registry import make as make_own
+from thrust_rl.envs.task import CompiledTask, HostTask, VectorTask
+
+Environment = FunctionalEnv | HostTask | VectorTask | CompiledTask
+
+# Tasks that recurrent policies are judged by: what may be seen is position without velocity.
+VELOCITY_MASKED = {
+    "VelocityMaskedCartPole-v1": ("CartPole-v1", "mask:cart_velocity,pole_velocity"),
+    "VelocityMaskedPendulum-v1": ("Pendulum-v1", "mask:velocity"),
+    "VelocityMaskedMountainCarContinuous-v0": ("MountainCarContinuous-v0", "mask:velocity"),
+    "VelocityMaskedLunarLander-v3": ("LunarLander-v3", "mask:velocity_x,velocity_y,angular_velocity"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class GymMaker:
+    """Builds a Gymnasium environment from plain data, so that worker processes can be told which.
+
+    Args:
+        target: an id such as "CartPole-v1", "module:Env-v0" to import the module first, or "module:callable".
+        params: keyword arguments, as pairs.
+        observe: texts of observation models, the first nearest to the environment.
+    """
+
+    target: str
+    params: tuple[tuple[str, Any], ...] = ()
+    observe: tuple[str, ...] = ()
+
+    def __call__(self) -> gymnasium.Env[Any, Any]:
+        """A new environment.
+
+        Raises:
+            ConfigError: there is no such environment, or it cannot be built.
+        """
+        env = _built(self.target, dict(self.params))
+        return PartialObservation(env, list(self.observe)) if self.observe else env
+
+
+def make(
+    name: str,
+    *,
+    observe: str | Sequence[str] = (),
+    env_workers: int = 0,
+    on_env_error: OnEnvError = "stop",
+    check_range: bool = True,
+    **params: Any,
+) -> FunctionalEnv | HostTask:
+    """An environment by name, to train on.
+
+    The library's own (`CartPole-v1`, `FlickeringCartPole-v0`, `MaskedCartPole-v0`) are compiled. Every other name is
+    stepped by the host: an id of Gymnasium's (`Pendulum-v1`; `gymnasium:CartPole-v1` for one whose name the library has
+    too), `module:Env-v0` for one that a module registers, `module:callable` for a class or function that builds one,
+    or one of the velocity-masked classics (`VELOCITY_MASKED`).
+
+    Args:
+        name: of the environment.
+        observe: observation models in front of it, as texts: `"mask:1,3"`, `["mask:1,3", "noise:0.1"]`.
+        env_workers: processes that step host environments; 0 steps them in this one.
+        on_env_error: see `HostTask`.
+        check_range: see `HostTask`.
+        **params: of the environment.
+
+    Raises:
+        ConfigError: unknown name, a parameter it does not take, or a value out of range.
+
+    Example:
+        >>> make("MaskedCartPole-v0").observation_space.shape
+        (2,)
+        >>> make("gymnasium:CartPole-v1", observe="mask:1,3").observation_space.shape
+        (2,)
+    """
+    texts = (observe,) if isinstance(observe, str) else tuple(observe)
+    if name in ENVIRONMENTS:
+        require(env_workers == 0, f"env_workers is {env_workers}: {name} is compiled and needs none; drop it")
+        env = make_own(name, **params)
+        return observed(env, list(texts)) if texts else env
+    target, own = VELOCITY_MASKED.get(name, (name, ""))
+    maker = GymMaker(target, tuple(sorted(params.items())), (own, *texts) if own else texts)
+    _require_known(target)
+    label = "|".join([name, *texts])
+    task = HostTask(label, maker, env_workers, on_env_error, check_range)
+    _ = task.observation_space  # builds one: what cannot be built fails here
+    return task
+
+
+def twin_of_task(env: Environment) -> FunctionalEnv | HostTask | None:
+    """The fully observable twin; None where none is known.
+
+    Example:
+        >>> twin_of_task(make("gymnasium:CartPole-v1", observe="mask:1,3")).observation_space.shape
+        (4,)
+    """
+    if isinstance(env, FunctionalEnv):
+        return None if isinstance(env.sensor, FullyObserved) else env.twin()
+    if isinstance(env, HostTask) and isinstance(env.make_env, GymMaker) and env.make_env.observe:
+        plain = dataclasses.replace(env.make_env, observe=())
+        return dataclasses.replace(env, name=f"{env.name}-twin", make_env=plain)
+    return None
+
+
+def _require_known(target: str) -> None:
+    module, name = _split(target)
+    if module is not None:
+        _imported(module)
+    if name in registry or (module is not None and hasattr(_imported(module), name)):
+        return
+    known = [*ENVIRONMENTS, *VELOCITY_MASKED, *registry]
+    if module is not None:
+        raise ConfigError(
+            f"no environment is called {target!r}: importing {module} registers no id {name!r}, and it has no such"
+            " class or function"
+        )
+    raise ConfigError(
+        f"no environment is called {name!r}{nearest(name, known).partition(' (there are')[0]}"
+        f" (thrust envs lists what there is; module:Env-v0 imports a module first)"
+    )
+
+
+def _built(target: str, params: dict[str, Any]) -> gymnasium.Env[Any, Any]:
+    module, name = _split(target)
+    build = getattr(_imported(module), name, None) if module is not None else None
+    if name in registry or build is None:
+        build = functools.partial(gymnasium.make, name, disable_env_checker=True)  # the batch checks for itself
+    try:
+        env = build(**params)
+    except Exception as error:  # noqa: BLE001  # building may fail in any way
+        raise ConfigError(f"{target} cannot be built: {type(error).__name__}: {error}") from error
+    require(isinstance(env, gymnasium.Env), f"{target} built a {type(env).__name__}: expected a gymnasium.Env")
+    return env
+
+
+@functools.cache
+def _imported(module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except Exception as error:  # noqa: BLE001  # importing may fail in any way
+        raise ConfigError(f"the module {module!r} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def _split(target: str) -> tuple[str | None, str]:
+    module, colon, name = target.partition(":")
+    return (module, name) if colon else (None, target)
