@@ -12,6 +12,7 @@ from thrust_rl.envs.registry import make
 from thrust_rl.maths.keys import Purpose, environment_keys, purpose_key, step_key
 
 STREAMS = environment_keys(jax.random.key(11), 4)
+NOTHING = gymnasium.spaces.Box(-1, 1, (1,))  # a flicker does not look at what it blanks
 SENSORS = {
     "coin": dict(name="FlickeringCartPole-v0", flicker_prob=0.5),
     "bursts": dict(name="FlickeringCartPole-v0", flicker_prob=0.5, burst_len=4.0),
@@ -81,7 +82,7 @@ def sensor_alone(sensor, streams, num_steps):
             state = sensor.advance(purpose_key(step_key(stream, t), Purpose.SENSOR), state)
             return state, state
 
-        first = sensor.init(purpose_key(step_key(stream, 0), Purpose.SENSOR))
+        first = sensor.init(purpose_key(step_key(stream, 0), Purpose.SENSOR), NOTHING)
         return first, jax.lax.scan(body, first, jnp.arange(1, num_steps + 1))[1]
 
     first, rest = jax.jit(jax.vmap(one))(streams)

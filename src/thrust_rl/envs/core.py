@@ -41,18 +41,22 @@ class Physics(Protocol):
 class ObservationModel(Protocol):
     """A sensor: pure, hashable. Its clock ticks once per step, whatever the episodes do.
 
-    `advance` never sees the observation, so what the sensor does at step t is a function of seed,
-    environment index and t alone: every policy meets the same blanks.
+    `advance` never sees the observation, so what the sensor draws at step t is a function of seed,
+    environment index and t alone: every policy meets the same blanks. What it remembers of frames it forgets in
+    `begin_episode`, so that no frame of one episode is shown in the next.
     """
 
     def space(self, space: gymnasium.spaces.Box) -> gymnasium.spaces.Box:
         """The space of emitted frames, given the space of observations."""
 
-    def init(self, key: Key) -> SensorState:
-        """The sensor at step 0 of a stream."""
+    def init(self, key: Key, space: gymnasium.spaces.Box) -> SensorState:
+        """The sensor at step 0 of a stream, given the space of observations."""
 
     def advance(self, key: Key, state: SensorState) -> SensorState:
         """One tick of the sensor's clock."""
+
+    def begin_episode(self, state: SensorState) -> SensorState:
+        """Forget the frames of the episode before, if it remembers any; the clock stands still."""
 
     def emit(self, key: Key, state: SensorState, obs: Obs) -> tuple[SensorState, Frame]:
         """What the agent receives; the same function after a reset, a step and for a final observation."""
@@ -87,6 +91,10 @@ class FunctionalEnv:
     sensor: ObservationModel
     max_steps: int  # transitions after which an episode is truncated
 
+    def __post_init__(self) -> None:
+        """Let the sensor check that it fits the physics: a ConfigError here, not clamped indices later."""
+        self.sensor.space(self.physics.observation_space)
+
     @property
     def observation_space(self) -> gymnasium.spaces.Box:
         """Space of the frames."""
@@ -103,7 +111,8 @@ class FunctionalEnv:
 
     def init(self, key: Key) -> tuple[EnvState, Frame]:
         """Begin a stream and its first episode."""
-        return self._begin(key, self.sensor.init(purpose_key(key, Purpose.SENSOR)))
+        sensor = self.sensor.init(purpose_key(key, Purpose.SENSOR), self.physics.observation_space)
+        return self._begin(key, sensor)
 
     def restart(self, key: Key, state: EnvState) -> tuple[EnvState, Frame]:
         """Begin a new episode on the same stream: new physics, the sensor's clock goes on."""
@@ -120,7 +129,7 @@ class FunctionalEnv:
 
     def _begin(self, key: Key, sensor: SensorState) -> tuple[EnvState, Frame]:
         physics = self.physics.init(purpose_key(key, Purpose.RESET))
-        sensor, frame = self._emit(key, sensor, physics)
+        sensor, frame = self._emit(key, self.sensor.begin_episode(sensor), physics)
         return EnvState(physics, sensor, jnp.zeros((), jnp.int32)), frame
 
     def _emit(self, key: Key, sensor: SensorState, physics: PhysicsState) -> tuple[SensorState, Frame]:
@@ -151,12 +160,16 @@ class FullyObserved:
         """Unchanged."""
         return space
 
-    def init(self, key: Key) -> SensorState:
+    def init(self, key: Key, space: gymnasium.spaces.Box) -> SensorState:
         """Nothing to remember."""
         return ()
 
     def advance(self, key: Key, state: SensorState) -> SensorState:
         """Nothing to do."""
+        return state
+
+    def begin_episode(self, state: SensorState) -> SensorState:
+        """Nothing to forget."""
         return state
 
     def emit(self, key: Key, state: SensorState, obs: Obs) -> tuple[SensorState, Frame]:

@@ -1,19 +1,21 @@
-"""Observation models: flicker (independent or in bursts) and masks."""
+"""Flicker: whole frames blanked to zeros, independently or in bursts."""
 
 import dataclasses
 
 import gymnasium
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool
 
 from thrust_rl.config import require
-from thrust_rl.types import Frame, Key, Obs
+from thrust_rl.envs.core import SensorState
+from thrust_rl.envs.observation.relay import Relay, array_module, with_zeros
+from thrust_rl.envs.observation.settings import number, probability
+from thrust_rl.types import Frame, Key
 
 
 @dataclasses.dataclass(frozen=True)
-class Flicker:
+class Flicker(Relay):
     """Blanks whole frames to zeros with stationary probability `flicker_prob` (Hausknecht & Stone 2015).
 
     Without `burst_len`, each frame is an independent coin. With it, blanking is a two-state Markov chain
@@ -33,16 +35,20 @@ class Flicker:
 
     def __post_init__(self) -> None:
         """Check that such a chain exists."""
-        p, length = self.flicker_prob, self.burst_len
-        require(0.0 <= p <= 1.0, f"flicker_prob is {p}: a probability must lie in [0, 1]")
-        if length is None:
+        p = probability("flicker_prob", self.flicker_prob)
+        if self.burst_len is None:
             return
+        length = number("burst_len", self.burst_len)
         require(
             0.0 < p < 1.0,
             f"flicker_prob is {p} with burst_len {length}: bursts need a probability strictly between 0 and 1,"
             " because at 0 or 1 there are no runs to have a length; drop burst_len",
         )
-        require(1.0 <= length < float("inf"), f"burst_len is {length}: a blank run lasts at least 1 frame")
+        require(
+            1.0 <= length < float("inf"),
+            f"burst_len is {length}: a blank run lasts at least 1 frame and ends at some time; drop burst_len for"
+            " independent blanks",
+        )
         require(
             self.mean_visible_run >= 1.0 - 1e-9,  # 4(1-0.8)/0.8 rounds to just under 1
             f"burst_len is {length} with flicker_prob {p}: visible runs would last {self.mean_visible_run:.3g} frames"
@@ -52,56 +58,29 @@ class Flicker:
     @property
     def mean_visible_run(self) -> float:
         """L(1-p)/p: frames between two blank runs, on average. Only with `burst_len`."""
-        require(self.burst_len is not None, "mean_visible_run needs a burst_len")
+        require(self.burst_len is not None, "mean_visible_run needs a burst_len: independent blanks have none")
         return float(self.burst_len or 0.0) * (1.0 - self.flicker_prob) / self.flicker_prob
 
     def space(self, space: gymnasium.spaces.Box) -> gymnasium.spaces.Box:
         """The space, widened to hold a frame of zeros."""
-        low, high = np.minimum(space.low, 0), np.maximum(space.high, 0)
-        return gymnasium.spaces.Box(low, high, dtype=np.float32)
+        return with_zeros(space)
 
-    def init(self, key: Key) -> Bool[Array, ""]:
+    def init(self, key: Key, space: gymnasium.spaces.Box) -> Bool[Array, ""]:
         """Blank or not at step 0, from the stationary distribution."""
-        return jax.random.uniform(key) < self.flicker_prob
+        return self._stationary(key)
 
     def advance(self, key: Key, state: Bool[Array, ""]) -> Bool[Array, ""]:
         """Blank or not at the next step."""
         if self.burst_len is None:
-            return self.init(key)
+            return self._stationary(key)
         after_blank = 1.0 - 1.0 / self.burst_len
         after_visible = min(1.0, 1.0 / self.mean_visible_run)
         return jax.random.uniform(key) < jnp.where(state, after_blank, after_visible)
 
-    def emit(self, key: Key, state: Bool[Array, ""], obs: Obs) -> tuple[Bool[Array, ""], Frame]:
+    def relay(self, state: SensorState, frame: Frame) -> tuple[SensorState, Frame]:
         """Zeros while blank."""
-        return state, Frame(jnp.where(state, jnp.zeros_like(obs), obs), state)
+        xp = array_module(frame.obs)
+        return state, Frame(xp.where(state, xp.zeros_like(frame.obs), frame.obs), state | frame.blank)
 
-
-@dataclasses.dataclass(frozen=True)
-class Mask:
-    """Shows only some coordinates of a vector, in the given order.
-
-    Example:
-        >>> import jax, jax.numpy as jnp
-        >>> Mask((0, 2)).emit(jax.random.key(0), (), jnp.arange(4.0))[1].obs.tolist()
-        [0.0, 2.0]
-    """
-
-    visible: tuple[int, ...]
-
-    def space(self, space: gymnasium.spaces.Box) -> gymnasium.spaces.Box:
-        """The visible coordinates' bounds."""
-        index = list(self.visible)
-        return gymnasium.spaces.Box(space.low[index], space.high[index], dtype=np.float32)
-
-    def init(self, key: Key) -> tuple[()]:
-        """Nothing to remember."""
-        return ()
-
-    def advance(self, key: Key, state: tuple[()]) -> tuple[()]:
-        """Nothing to do."""
-        return state
-
-    def emit(self, key: Key, state: tuple[()], obs: Obs) -> tuple[tuple[()], Frame]:
-        """The visible coordinates."""
-        return state, Frame(obs[jnp.array(self.visible)], jnp.zeros((), bool))
+    def _stationary(self, key: Key) -> Bool[Array, ""]:
+        return jax.random.uniform(key) < self.flicker_prob
