@@ -8,10 +8,10 @@ explains each step.
 import argparse
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from thrust_rl import ARMS as PRESETS
 from thrust_rl import (
     EnvPool,
     FlickeringCartPole,
@@ -21,15 +21,16 @@ from thrust_rl import (
     MLPConfig,
     MLPPolicy,
     ObsNormalizer,
+    PPOConfig,
     PPOTrainer,
     RecurrentPPOTrainer,
     RecurrentRolloutBuffer,
     RolloutBuffer,
     TrainConfig,
+    annealed_learning_rate,
     sample_actions,
 )
 
-LR_FLOOR = 0.05  # the learning rate falls linearly to this share of its start
 LOG_LINES = 10  # per arm
 
 
@@ -42,7 +43,7 @@ class LSTMArm:
         self.trainer = RecurrentPPOTrainer(config.ppo, policy)
         self.buffer = RecurrentRolloutBuffer(config.num_steps, config.num_envs, obs_dim, policy.config.hidden_dim)
         self.cold = config.window_start == "cold"
-        self.state: Any = None  # m_t, leaves [env, hidden]; None is the empty memory
+        self.state = policy.empty_memory(config.num_envs)  # m_t, leaves [env, hidden]
 
     def act(self, obs: np.ndarray, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Consume o_t, move the memory on, draw the actions."""
@@ -62,7 +63,7 @@ class LSTMArm:
     def next_window(self) -> None:
         """Acting and learning must begin a window with the same memory: none (cold), or what acting ended with."""
         if self.cold:
-            self.state = None
+            self.state = self.policy.empty_memory(self.buffer.num_envs)
         else:
             self.buffer.seed_warm_start(self.buffer.num_steps - 1, self.state.hidden, self.state.cell)
         self.buffer.reset()
@@ -118,7 +119,7 @@ def train_arm(
         for t in range(config.num_steps):
             actions, log_probs, values = arm.act(obs, update * config.num_steps + t)
             result = pool.step(actions)
-            successors = normalizer.normalize(begin_again(pool, result))
+            successors = normalizer.normalize(pool.reset_where(result.over))
             final_values = None
             if result.truncated.any():  # valued before the memory of their episodes is gone
                 final_values = arm.values(normalizer.normalize(result.obs, update=False))
@@ -142,7 +143,8 @@ def train_arm(
             arm.trainer.increment_episodes(int(result.over.sum()))
 
         arm.buffer.compute_advantages(arm.values(obs), config.ppo.gamma, config.ppo.gae_lambda)
-        arm.trainer.set_learning_rate(first_rate * max(1.0 - update / config.num_updates, LR_FLOOR))
+        rate = annealed_learning_rate(first_rate, update=update, num_updates=config.num_updates)
+        arm.trainer.set_learning_rate(rate)
         arm.trainer.train_step(arm.buffer)
         arm.next_window()
 
@@ -152,14 +154,6 @@ def train_arm(
             log(name, curve, clock)
     pool.close()
     return curve, clock.steps_per_second
-
-
-def begin_again(pool: EnvPool, result: Any) -> np.ndarray:
-    """The frames to act on next: the successors, and first frames where an episode is over."""
-    frames = result.obs.copy()
-    for env in np.flatnonzero(result.over):
-        frames[env] = pool.reset_env(env)
-    return frames
 
 
 class Clock:
@@ -219,6 +213,15 @@ def arguments(description: str) -> argparse.ArgumentParser:
     parser.add_argument("--total-timesteps", type=int, default=500_000, help="environment steps per arm")
     parser.add_argument("--num-envs", type=int, default=16, help="environments side by side")
     parser.add_argument("--num-steps", type=int, default=128, help="length of a window")
+    parser.add_argument(
+        "--envs-per-minibatch",
+        type=int,
+        default=PPOConfig.envs_per_minibatch,
+        help="whole windows in a minibatch of the arm with memory",
+    )
+    parser.add_argument(
+        "--batch-size", type=int, default=PPOConfig.batch_size, help="transitions in a minibatch of the other arm"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of everything random")
     parser.add_argument("--flicker-prob", type=float, default=0.5, help="share of blank frames")
     parser.add_argument(
@@ -243,7 +246,10 @@ def main(parser: argparse.ArgumentParser, args: argparse.Namespace, burst_len: f
             num_envs=args.num_envs,
             num_steps=args.num_steps,
             window_start=args.window_start,
+            ppo=PPOConfig(envs_per_minibatch=args.envs_per_minibatch, batch_size=args.batch_size),
         )
+        for name in names:  # a size that does not divide is refused before anything is trained
+            config.rows_per_minibatch(PRESETS[name])
         results = {name: train_arm(name, make_env, config, args.seed) for name in names}
     except ValueError as error:  # a setting out of range: the message says which, and the remedy
         parser.error(str(error))

@@ -43,6 +43,7 @@ from thrust_rl.training.curve import LearningCurve as LearningCurve
 from thrust_rl.training.evaluate import Episodes as Episodes
 from thrust_rl.training.evaluate import evaluate as evaluate
 from thrust_rl.training.learner import TrainStats as TrainStats
+from thrust_rl.training.learning_rate import annealed_learning_rate as annealed_learning_rate
 from thrust_rl.training.train import TrainingError as TrainingError
 from thrust_rl.training.train import TrainResult as TrainResult
 from thrust_rl.training.train import train as train

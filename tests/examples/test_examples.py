@@ -1,16 +1,19 @@
 """The examples run as programs, and what they print is what packaged training gives."""
 
 import dataclasses
+import importlib
 import os
 import pathlib
 import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from thrust_rl.config import TrainConfig
+from thrust_rl.config import PPOConfig, TrainConfig
 from thrust_rl.envs.registry import make
+from thrust_rl.envs.stateful import FlickeringCartPole
 from thrust_rl.training.train import train
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -64,14 +67,61 @@ def test_an_example_gives_what_packaged_training_gives(script, arm, window_start
         assert contrast[1] == f"{curves['lstm'].final - curves['mlp'].final:+.1f}"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("arm", ["lstm", "mlp"])
+def test_the_learning_rate_falls_linearly_to_a_twentieth_and_stays_there(arm, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
+    loop = importlib.import_module("hand_written_loop")
+    rates = []
+
+    def remember(trainer, buffer):
+        rates.append(trainer.learning_rate)
+
+    monkeypatch.setattr(loop.RecurrentPPOTrainer if arm == "lstm" else loop.PPOTrainer, "train_step", remember)
+    config = TrainConfig(total_timesteps=50 * 4, num_envs=2, num_steps=2, ppo=PPOConfig(learning_rate=0.01))
+    loop.train_arm(arm, FlickeringCartPole, config, SEED)
+    np.testing.assert_allclose(rates, 0.01 * np.maximum(1 - np.arange(50) / 50, 0.05), rtol=1e-5)
+
+
+def tiny(num_envs, num_steps):
+    """One update."""
+    sizes = {"num-envs": num_envs, "num-steps": num_steps, "total-timesteps": num_envs * num_steps}
+    return [word for name, size in sizes.items() for word in (f"--{name}", str(size))]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("script", "options", "message"),
+    ("script", "options", "message", "remedy"),
     [
-        ("flickering_cartpole.py", ["--num-envs", "6"], "envs_per_minibatch 4 does not divide"),
-        ("burst_flickering_cartpole.py", ["--flicker-prob", "0.9"], "raise burst_len to at least 9"),
+        (
+            "flickering_cartpole.py",
+            ["--arm", "lstm", *tiny(6, 2)],
+            "num_envs is 6, which envs_per_minibatch 4 does not divide: set envs_per_minibatch to 3",
+            ["--envs-per-minibatch", "3"],
+        ),
+        (
+            "flickering_cartpole.py",
+            ["--arm", "mlp", *tiny(4, 3)],
+            "is 12, which batch_size 128 does not divide: set batch_size to 12",
+            ["--batch-size", "12"],
+        ),
+        (
+            "burst_flickering_cartpole.py",
+            ["--arm", "mlp", "--flicker-prob", "0.9", *tiny(4, 32)],
+            "raise burst_len to at least 9",
+            ["--burst-len", "9"],
+        ),
     ],
 )
-def test_a_setting_out_of_range_is_explained_without_a_traceback(script, options, message):
+def test_a_setting_out_of_range_is_explained_and_the_remedy_is_a_flag(script, options, message, remedy):
     done = run(script, *options)
     assert done.returncode == 2
     assert message in done.stderr and "Traceback" not in done.stderr
+    done = run(script, *options, *remedy)
+    assert done.returncode == 0, done.stderr
+
+
+def test_both_arms_are_checked_before_either_is_trained():
+    done = run("flickering_cartpole.py", *tiny(4, 3))
+    assert done.returncode == 2 and "batch_size 128 does not divide" in done.stderr
+    assert done.stdout == ""

@@ -42,8 +42,9 @@ def test_batches_of_any_size_equal_numpy(sizes):
     assert_moments(moments, rows, rtol=1e-5, atol=1e-5)
 
 
-def test_excluded_rows_change_nothing_whatever_they_hold():
-    rows = jnp.array([[1.0], [-1e6], [5.0], [1e6]])
+@pytest.mark.parametrize("others", [(-1e6, 1e6), (np.nan, 2.0), (np.inf, -np.inf)])
+def test_excluded_rows_change_nothing_whatever_they_hold(others):
+    rows = jnp.array([[1.0], [others[0]], [5.0], [others[1]]])
     found = take(initial_moments((1,)), rows, jnp.array([True, False, True, False]))
     # 1 and 5: mean 3, variance ((1-3)² + (5-3)²)/2 = 4.
     assert (float(found.mean[0]), float(found.var[0]), float(found.count)) == (3.0, 4.0, 2.0)

@@ -20,6 +20,7 @@ from thrust_rl.policies.inputs import Task
 from thrust_rl.rollout.buffers import RecurrentRolloutBuffer, RolloutBuffer
 from thrust_rl.rollout.collect import collect
 from thrust_rl.rollout.normalizers import ObsNormalizer
+from thrust_rl.training.learning_rate import annealed_learning_rate
 from thrust_rl.training.loop import initial_state, train_update
 from thrust_rl.training.trainers import PPOTrainer, RecurrentPPOTrainer
 from thrust_rl.types import Rollout
@@ -68,18 +69,6 @@ def packaged(arm, config):
     return Run(rollouts, state.learner.policy, episodes)
 
 
-def annealed(update):
-    return LEARNING_RATE * max(1.0 - update / UPDATES, 0.05)
-
-
-def begin_again(pool, result):
-    """The frames to act on next: those of a new episode where one is over."""
-    frames = result.obs.copy()
-    for env in np.flatnonzero(result.over):
-        frames[env] = pool.reset_env(int(env))
-    return frames
-
-
 def recurrent_by_hand(config, window_start, zero_rows):
     """The recurrent loop; memory is forgotten by the flag, or by zeroing rows as the specification does."""
     pool = EnvPool(lambda: StatefulEnv(ENV), config.num_envs, seed=SEED)
@@ -87,22 +76,19 @@ def recurrent_by_hand(config, window_start, zero_rows):
     trainer = RecurrentPPOTrainer(config.ppo, policy)
     normalizer = ObsNormalizer(4)
     buffer = RecurrentRolloutBuffer(config.num_steps, config.num_envs, 4, 64)
-    everywhere = slice(None)
     obs = normalizer.normalize(pool.reset())
-    opens, state, rollouts = np.ones(config.num_envs, bool), None, []
-    zeros = np.zeros((config.num_envs, 64), np.float32)
+    opens, state, rollouts = np.ones(config.num_envs, bool), policy.empty_memory(config.num_envs), []
     for update in range(UPDATES):
         buffer.reset()
         if window_start == "cold":
-            state = None
+            state = policy.empty_memory(config.num_envs)
         for t in range(config.num_steps):
-            entering = (zeros, zeros) if state is None else (state.hidden.copy(), state.cell.copy())
+            buffer.add_recurrent_state(t, slice(None), *state)
             flags = None if zero_rows else opens
             logits, values, state = policy.forward_step(obs, state, episode_start=flags)
             actions, log_probs = sample_actions(logits, seed=SEED, step=update * config.num_steps + t)
             result = pool.step(actions)
-            frames = begin_again(pool, result)
-            successors = normalizer.normalize(frames)
+            successors = normalizer.normalize(pool.reset_where(result.over))
             final_values = None
             if result.truncated.any():
                 final = normalizer.normalize(result.obs, update=False)
@@ -110,7 +96,6 @@ def recurrent_by_hand(config, window_start, zero_rows):
             rewards = result.reward * config.ppo.reward_scale
             over = result.terminated, result.truncated
             buffer.add(t, obs, actions, rewards, values, log_probs, *over, final_values)
-            buffer.add_recurrent_state(t, everywhere, *entering)
             trainer.increment_episodes(int(result.over.sum()))
             obs, opens = successors, result.over
             if zero_rows:
@@ -119,7 +104,7 @@ def recurrent_by_hand(config, window_start, zero_rows):
         last_values = policy.forward_step(obs, state, episode_start=opens)[1]
         buffer.compute_advantages(last_values, config.ppo.gamma, config.ppo.gae_lambda)
         rollouts.append(buffer.rollout)
-        trainer.set_learning_rate(annealed(update))
+        trainer.set_learning_rate(annealed_learning_rate(LEARNING_RATE, update=update, num_updates=UPDATES))
         trainer.train_step(buffer)
         buffer.seed_warm_start(config.num_steps - 1, *state)
     return Run(rollouts, policy.module, trainer.total_episodes)
@@ -138,8 +123,7 @@ def memoryless_by_hand(config):
         for t in range(config.num_steps):
             actions, log_probs, values = policy.get_action(obs)
             result = pool.step(actions)
-            frames = begin_again(pool, result)
-            successors = normalizer.normalize(frames)
+            successors = normalizer.normalize(pool.reset_where(result.over))
             final_values = None
             if result.truncated.any():
                 final_values = policy.predict_values(normalizer.normalize(result.obs, update=False))
@@ -150,7 +134,7 @@ def memoryless_by_hand(config):
             obs = successors
         buffer.compute_advantages(policy.predict_values(obs), config.ppo.gamma, config.ppo.gae_lambda)
         rollouts.append(buffer.rollout)
-        trainer.set_learning_rate(annealed(update))
+        trainer.set_learning_rate(annealed_learning_rate(LEARNING_RATE, update=update, num_updates=UPDATES))
         trainer.train_step(buffer)
     return Run(rollouts, policy.module, trainer.total_episodes)
 

@@ -142,9 +142,18 @@ def test_zeroing_rows_by_hand_is_forgetting_by_the_flag(begin):
 
 
 def test_no_state_is_the_empty_memory():
-    policy = lstm()
+    policy, empty = lstm(), lstm().empty_memory(NUM_ENVS)
     zeros = np.zeros((NUM_ENVS, 6), np.float32)
-    assert same_bits(policy.forward_step(OBS[:, 0], None), policy.forward_step(OBS[:, 0], LSTMMemory(zeros, zeros)))
+    assert same_bits(empty, LSTMMemory(zeros, zeros))
+    assert same_bits(empty, jax.vmap(lambda _: policy.module.initial())(zeros))  # the cell's own opinion
+    assert same_bits(policy.forward_step(OBS[:, 0], None), policy.forward_step(OBS[:, 0], empty))
+
+
+def test_an_empty_memory_is_the_callers_to_change():
+    policy = lstm()
+    empty = policy.empty_memory(NUM_ENVS)
+    empty.hidden[:] = 1.0
+    assert not empty.cell.any() and not policy.empty_memory(NUM_ENVS).hidden.any()
 
 
 def test_memory_matters_and_is_not_changed_in_place():
@@ -205,6 +214,7 @@ ZEROS = np.zeros((NUM_ENVS, 6), np.float32)
         (lambda: mlp(seed=2**32), ConfigError, "seed is 4294967296"),
         (lambda: mlp(activation="gelu"), (ConfigError, TypeError), "activation"),
         (lambda: MLPPolicy(4, 0), ValueError, "action_dim is 0"),
+        (lambda: lstm().empty_memory(0), ConfigError, "num_envs is 0"),
         (lambda: LSTMPolicy(4, 2, LSTMConfig(hidden_dim=0)), ValueError, "hidden_dim is 0"),
     ],
 )

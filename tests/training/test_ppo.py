@@ -15,7 +15,6 @@ from thrust_rl.config import PPOConfig
 from thrust_rl.training.ppo import (
     Experience,
     Learner,
-    annealed,
     experience_of,
     make_optimizer,
     minibatch_indices,
@@ -173,12 +172,6 @@ def test_explained_variance_is_of_the_acting_values():
     _, stats = run(learner_of(policy, CONFIG), experience, CONFIG, 8)
     target, value = np.asarray(experience.value_target), np.asarray(experience.value)
     close(stats.explained_variance, 1.0 - np.var(target - value) / np.var(target), 1e-4)
-
-
-def test_annealing_is_linear_down_to_five_percent():
-    rates = [float(annealed(jnp.asarray(2.0), update=jnp.asarray(u), num_updates=40)) for u in range(40)]
-    np.testing.assert_allclose(rates[:39], [2.0 * (1 - u / 40) for u in range(39)], rtol=1e-6)
-    np.testing.assert_allclose(rates[39], 2.0 * 0.05, rtol=1e-6)  # 1/40 is below the floor
 
 
 def test_every_epoch_visits_every_row_once_in_another_order():

@@ -30,12 +30,13 @@ def merge(moments: Moments, batch: Float[Array, "row *obs"], include: Bool[Array
     Args:
         moments: so far.
         batch: new rows.
-        include: which rows count; the others change nothing.
+        include: which rows count; the others change nothing, whatever they hold.
     """
-    weight = jnp.reshape(include.astype(batch.dtype), (-1,) + (1,) * (batch.ndim - 1))
-    added = jnp.sum(weight)
-    batch_mean = jnp.sum(weight * batch, axis=0) / jnp.maximum(added, 1.0)
-    batch_m2 = jnp.sum(weight * jnp.square(batch - batch_mean), axis=0)
+    counts = jnp.reshape(include, (-1,) + (1,) * (batch.ndim - 1))
+    added = jnp.sum(include, dtype=batch.dtype)
+    # Selected rather than weighted by 0, which would let a NaN through.
+    batch_mean = jnp.sum(jnp.where(counts, batch, 0.0), axis=0) / jnp.maximum(added, 1.0)
+    batch_m2 = jnp.sum(jnp.where(counts, jnp.square(batch - batch_mean), 0.0), axis=0)
     total = moments.count + added
     share = added / jnp.maximum(total, 1.0)
     delta = batch_mean - moments.mean

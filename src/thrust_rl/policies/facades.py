@@ -106,7 +106,7 @@ class LSTMPolicy:
 
         Args:
             obs: o_t, `[env, obs]`.
-            state: m_t, leaves `[env, hidden]`; None is the empty memory.
+            state: m_t, leaves `[env, hidden]`; None is the empty memory, as `empty_memory` gives it.
             episode_start: o_t opens an episode, `[env]`: the cell forgets before it reads. None: it opens none, as
                 where the rows of the state whose episode ended were set to zero by hand, which comes to the same.
 
@@ -140,11 +140,15 @@ class LSTMPolicy:
         scores = compiled.score(self.module, obs_seq, actions, starts, self._memory(initial_state, len(obs_seq)))
         return np.array(scores.log_prob), np.array(scores.entropy), np.array(scores.value)
 
+    def empty_memory(self, num_envs: int) -> LSTMMemory:
+        """What every episode begins with: zeros `[env, hidden]`, in arrays that are the caller's to change."""
+        shape = (arrays.positive("num_envs", num_envs), self.config.hidden_dim)
+        return LSTMMemory(arrays.zeros(shape), arrays.zeros(shape))
+
     def _memory(self, state: LSTMMemory | None, num_envs: int) -> LSTMMemory:
-        shape = (num_envs, self.config.hidden_dim)
         if state is None:
-            return LSTMMemory(arrays.zeros(shape), arrays.zeros(shape))
-        return _checked_memory(state, shape)
+            return self.empty_memory(num_envs)
+        return _checked_memory(state, (num_envs, self.config.hidden_dim))
 
 
 def sample_actions(logits: Any, *, seed: int, step: int) -> tuple[Int[np.ndarray, " env"], Floats]:

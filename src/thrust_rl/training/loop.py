@@ -14,10 +14,10 @@ from thrust_rl.maths.keys import Purpose, environment_keys, purpose_key, step_ke
 from thrust_rl.policies.actor_critic import build_policy
 from thrust_rl.policies.inputs import Task
 from thrust_rl.rollout.collect import Actor, Window, collect, initial_actor
+from thrust_rl.training.learning_rate import annealed
 from thrust_rl.training.ppo import (
     Learner,
     UpdateStats,
-    annealed,
     experience_of,
     make_optimizer,
     with_learning_rate,

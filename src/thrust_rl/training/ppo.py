@@ -26,7 +26,6 @@ from thrust_rl.rollout.axes import as_single_steps
 from thrust_rl.training.learning_rate import learning_rate_of
 from thrust_rl.types import Key, Memory, Rollout
 
-LR_FLOOR = 0.05  # annealing never goes below this share of the initial learning rate
 KL_TOLERANCE = 1.5  # early stop beyond this multiple of target_kl, as in Stable-Baselines3
 
 
@@ -85,11 +84,6 @@ def with_learning_rate(opt_state: optax.OptState, learning_rate: Float[Array, ""
     """The optimizer state with another learning rate: data, so nothing is compiled again."""
     hyperparams = {**opt_state.hyperparams, "learning_rate": jnp.asarray(learning_rate, jnp.float32)}
     return opt_state._replace(hyperparams=hyperparams)
-
-
-def annealed(learning_rate: Float[Array, ""], *, update: Int[Array, ""], num_updates: int) -> Float[Array, ""]:
-    """Linear in the share of the budget already spent, down to a floor of 5 %."""
-    return learning_rate * jnp.maximum(1.0 - update / num_updates, LR_FLOOR)
 
 
 def experience_of(rollout: Rollout, config: PPOConfig, *, has_memory: bool) -> Experience:
