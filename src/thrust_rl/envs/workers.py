@@ -3,6 +3,7 @@
 import contextlib
 import multiprocessing
 from collections.abc import Callable
+from multiprocessing import connection
 from typing import Any
 
 import gymnasium
@@ -165,7 +166,9 @@ class SteppedByWorkers:
         try:
             obs = call()
         except (EOFError, OSError, multiprocessing.TimeoutError) as error:
-            dead = [i for i, process in enumerate(self._vector.processes) if not process.is_alive()]
+            processes = self._vector.processes
+            connection.wait([process.sentinel for process in processes], timeout=1.0)  # its pipe may close first
+            dead = [i for i, process in enumerate(processes) if not process.is_alive()]
             self._end()
             first = (dead[0] if dead else 0) * self._bundle
             what = "its worker process died" if dead else f"its worker does not answer ({error!r})"
