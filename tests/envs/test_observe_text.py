@@ -1,5 +1,7 @@
 """What `--observe` says: read, written back, by index or by name, and answered helpfully where it makes no sense."""
 
+from pathlib import Path
+
 import gymnasium
 import pytest
 
@@ -24,6 +26,7 @@ from thrust_rl.envs.observation import (
     parse_observe,
 )
 
+PAGE = Path(__file__).parents[2] / "docs" / "observe.md"
 CART_POLE = ("cart_position", "cart_velocity", "pole_angle", "pole_velocity")
 TEXTS = {
     "flicker:0.5": Flicker(0.5),
@@ -53,6 +56,7 @@ def test_every_kind_is_read_from_its_example_and_tested_here():
         model = parse_observe(kind.example)
         assert type(model) is kind.model and kind.syntax.startswith(f"{name}:")
         assert any(text.startswith(f"{name}:") for text in TEXTS)
+        assert f"| `{name}:" in PAGE.read_text(), f"{PAGE.name} has no row for {name}"
 
 
 def test_spaces_do_not_matter_and_several_texts_are_a_stack_in_their_order():

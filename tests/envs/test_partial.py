@@ -22,10 +22,9 @@ from thrust_rl.envs.registry import make
 from thrust_rl.envs.stateful import StatefulEnv
 from thrust_rl.envs.twins import twin_of, twin_spec
 
-STACKS = [
-    "quantize:0.1|noise:0.3|flicker:0.4|delay:1",
-    "mask:cart_velocity,pole_velocity|flicker:0.5,4|random-delay:2|drop:0.4",
-]
+PHYSICS = dataclasses.replace(make("CartPole-v1"), max_steps=15)
+# Every kind that computes, in one stack: what costs time here is compiling. Each on its own is tested as a model.
+STACK = "mask:cart_velocity|quantize:0.1|noise:0.3|flicker:0.5,4|delay:1|drop:0.4|random-delay:2|flicker:0.1"
 
 
 class Free(gymnasium.Env):
@@ -63,11 +62,9 @@ def same(one, other):
     return np.array_equal(one[0], other[0]) and one[0].dtype == other[0].dtype and one[1:] == other[1:]
 
 
-@pytest.mark.parametrize("text", STACKS)
-def test_it_gives_what_the_compiled_environment_with_the_model_gives(text):
-    physics = dataclasses.replace(make("CartPole-v1"), max_steps=15)
-    inside, outside = StatefulEnv(observed(physics, text)), PartialObservation(StatefulEnv(physics), text)
-    assert inside.observation_space == outside.observation_space and inside.functional.twin().physics == physics.physics
+def test_it_gives_what_the_compiled_environment_with_the_model_gives():
+    inside, outside = StatefulEnv(observed(PHYSICS, STACK)), PartialObservation(StatefulEnv(PHYSICS), STACK)
+    assert inside.observation_space == outside.observation_space and inside.functional.twin().physics == PHYSICS.physics
     coins, ends = np.random.default_rng(0), 0
     for seed, steps in ((5, BLOCK + 20), (9, 30)):
         assert same(inside.reset(seed=seed), outside.reset(seed=seed))
@@ -92,11 +89,8 @@ def test_it_gives_what_the_compiled_environment_with_the_model_gives(text):
 
 
 def test_without_a_seed_it_goes_on_and_begins_on_the_environments_stream():
-    physics = environment(Counter(), max_steps=4)
-    inside, outside = (
-        StatefulEnv(observed(physics, "flicker:0.4"), seed=3),
-        PartialObservation(StatefulEnv(physics, seed=3), "flicker:0.4"),
-    )
+    inside = StatefulEnv(observed(PHYSICS, STACK), seed=3)
+    outside = PartialObservation(StatefulEnv(PHYSICS, seed=3), STACK)
     assert same(inside.reset(), outside.reset())
     blanks = []
     for t in range(40):
@@ -105,7 +99,7 @@ def test_without_a_seed_it_goes_on_and_begins_on_the_environments_stream():
         blanks.append(theirs[4]["blank"])
         if t % 4 == 3:
             assert same(inside.reset(), outside.reset())
-    assert 5 < sum(blanks) < 30
+    assert 5 < sum(blanks) < 35
     unseeded = [frames(PartialObservation(Free(), "flicker:0.4"), 50)[1] for _ in range(2)]
     assert not np.array_equal(*unseeded), "without any seed, patterns are drawn afresh"
 
@@ -131,7 +125,8 @@ def test_two_wrappers_are_one_with_both_lists():
         assert np.array_equal(ours, theirs)
     inside = PartialObservation(StatefulEnv(environment(Counter(), sensor=Flicker(0.4))), "flicker:0.4")
     both = StatefulEnv(environment(Counter(), sensor=Stacked((Flicker(0.4), Flicker(0.4)))))
-    assert np.array_equal(frames(inside, 40, 0)[1], frames(both, 40, 0)[1])
+    blanks = [[env.reset(seed=seed)[1]["blank"] for seed in range(40)] for env in (inside, both)]
+    assert blanks[0] == blanks[1] and 15 < sum(blanks[0]) < 35  # 0.64 of them
 
 
 def test_everything_else_passes_through_and_nothing_is_handed_out_twice():
@@ -189,7 +184,7 @@ def test_gymnasium_accepts_it():
 
 
 def test_pictures_are_those_of_the_environment():
-    env = PartialObservation(StatefulEnv(make("CartPole-v1"), render_mode="ansi"), "flicker:1.0")
+    env = PartialObservation(StatefulEnv(PHYSICS, render_mode="ansi"), "flicker:1.0")
     env.reset(seed=0)
     assert env.render_mode == "ansi" and "position" in env.render()
 
