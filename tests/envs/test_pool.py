@@ -11,8 +11,10 @@ import pytest
 
 from envs_for_tests import Short, environment
 from thrust_rl.config import ConfigError
+from thrust_rl.envs import batch
 from thrust_rl.envs.batch import CompiledBatch
 from thrust_rl.envs.core import step_and_restart
+from thrust_rl.envs.faults import EnvError
 from thrust_rl.envs.host import HostBatch
 from thrust_rl.envs.pool import EnvPool
 from thrust_rl.envs.register import register_environments
@@ -158,6 +160,21 @@ def test_resetting_some_is_resetting_them_one_by_one(build):
             for i in np.flatnonzero(result.over):
                 current[i] = one_by_one.reset_env(i)
             assert np.array_equal(found, current) and not np.array_equal(found, result.obs)
+
+
+def test_however_many_begin_anew_it_is_one_compiled_call(monkeypatch):
+    calls = []
+
+    def counted(*arguments):
+        calls.append(arguments)
+        return restart_some(*arguments)
+
+    monkeypatch.setattr(batch, "restart_some", counted)
+    pool = EnvPool(CartPole, N)
+    pool.reset()
+    for wanted, expected in (([1, 1, 1, 1, 1], 1), ([0, 1, 0, 0, 0], 2), ([0, 0, 0, 0, 0], 2)):
+        pool.reset_where(np.array(wanted, bool))
+        assert len(calls) == expected
 
 
 @BOTH
@@ -363,14 +380,14 @@ class Broken(gymnasium.Env):
 
 def test_a_broken_host_environment_is_named():
     for broken, message in (
-        (Broken(obs=(0.0, np.nan)), "environment 1 gave an observation that is not finite"),
-        (Broken(obs=(0.0,)), r"environment 1 gave an observation of shape \(1,\): its space says \(2,\)"),
-        (Broken(reward=np.inf), r"rewards of environments \[1\] are \[inf\]"),
+        (Broken(obs=(0.0, np.nan)), "environment 1 at step 1: it gave an observation that is not finite"),
+        (Broken(obs=(0.0,)), r"environment 1 .* it gave an observation of shape \(1,\): its space says \(2,\)"),
+        (Broken(reward=np.inf), "environment 1 at step 1: its reward is inf: it must be finite"),
     ):
         envs = iter([Broken(), broken])
         pool = EnvPool(lambda envs=envs: next(envs), 2)
         pool.reset()
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(EnvError, match=message):
             pool.step(np.zeros((2, 3), np.float32))
 
 

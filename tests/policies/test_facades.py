@@ -210,12 +210,17 @@ ZEROS = np.zeros((NUM_ENVS, 6), np.float32)
         (lambda: lstm().evaluate_sequences(OBS, ACTIONS, None, STARTS[:, :1]), ValueError, "episode_starts has shape"),
         (lambda: sample_actions(np.ones(2), seed=0, step=0), ValueError, "logits has shape"),
         (lambda: sample_actions(np.ones((1, 2)), seed=0, step=-1), ValueError, "step is -1"),
+        (lambda: sample_actions(np.ones((1, 2)), seed=0, step=2**31), ValueError, "step is 2147483648: the steps"),
+        (lambda: sample_actions(np.ones((1, 2)), seed=0, step=True), TypeError, "step is True .*an integer"),
         (lambda: sample_actions(np.ones((1, 2)), seed=-1, step=0), ConfigError, "seed is -1"),
         (lambda: mlp(seed=2**32), ConfigError, "seed is 4294967296"),
         (lambda: mlp(activation="gelu"), (ConfigError, TypeError), "activation"),
         (lambda: MLPPolicy(4, 0), ValueError, "action_dim is 0"),
         (lambda: lstm().empty_memory(0), ConfigError, "num_envs is 0"),
-        (lambda: LSTMPolicy(4, 2, LSTMConfig(hidden_dim=0)), ValueError, "hidden_dim is 0"),
+        (lambda: LSTMConfig(hidden_dim=0), ConfigError, "hidden_dim is 0"),
+        (lambda: MLPConfig(num_layers=0), ConfigError, "num_layers is 0"),
+        (lambda: MLPConfig(hidden_dim=0), ConfigError, "hidden_dim is 0"),
+        (lambda: LSTMConfig(seed=-1), ConfigError, "seed is -1"),
     ],
 )
 def test_bad_input_is_refused(call, error, message):

@@ -306,6 +306,19 @@ def test_calls_out_of_order_or_of_another_size_are_refused(call, message):
         call()
 
 
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("step", [0.0, True, "0", None])
+def test_a_step_is_an_integer(step):
+    calls = [
+        lambda: plain().add(**(step_of(window(), 0) | {"step": step})),
+        lambda: recurrent().add_recurrent_state(step, ALL, *state(1.0, N, H)),
+        lambda: started(T, recurrent).seed_warm_start(step, *state(1.0, N, H)),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match="step is .*expected an integer"):
+            call()
+
+
 def test_an_environment_that_is_not_there_is_refused():
     with pytest.raises(IndexError, match="no environment 3"):
         recurrent().add_recurrent_state(0, N, *state(1.0, H))

@@ -292,6 +292,9 @@ def test_episodes_are_counted():
     assert trainer.total_episodes == 4
     with pytest.raises(ValueError, match="n is -1"):
         trainer.increment_episodes(-1)
+    with pytest.raises(TypeError, match="n is True .*expected an integer"):
+        trainer.increment_episodes(True)
+    assert trainer.total_episodes == 4
 
 
 def without_advantages():
@@ -338,6 +341,16 @@ def with_rows(build, rows):
 def test_what_does_not_fit_is_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_policy_or_an_optimizer_of_another_kind_is_refused():
+    with pytest.raises(TypeError, match="policy is a LSTMPolicy: PPOTrainer trains a MLPPolicy;.*RecurrentPPOTrainer"):
+        PPOTrainer(CONFIG, lstm())
+    with pytest.raises(TypeError, match="policy is a MLPPolicy: RecurrentPPOTrainer trains a LSTMPolicy"):
+        RecurrentPPOTrainer(CONFIG, mlp())
+    with pytest.raises(TypeError, match="optimizer is 0.001: pass one of optax"):
+        PPOTrainer(CONFIG, mlp(), 0.001)
 
 
 def test_minibatch_sizes_may_be_given():

@@ -4,6 +4,7 @@ import dataclasses
 
 from thrust_rl import arrays
 from thrust_rl.config import ActivationName, ArmConfig
+from thrust_rl.envs.checks import checked_seed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,6 +21,11 @@ class MLPConfig:
     """Orthogonal weights; else uniform ones of the same variance."""
     seed: int = 0
     """Of the parameters and of the actions drawn."""
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        checked_seed(self.seed)
+        _ = self.arm
 
     @property
     def arm(self) -> ArmConfig:
@@ -42,6 +48,11 @@ class LSTMConfig:
     """Width of the memory."""
     seed: int = 0
     """Of the parameters."""
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        checked_seed(self.seed)
+        _ = self.arm
 
     @property
     def arm(self) -> ArmConfig:

@@ -168,9 +168,10 @@ def sample_actions(logits: Any, *, seed: int, step: int) -> tuple[Int[np.ndarray
         [1, 0]
     """
     logits = arrays.floats("logits", logits, (None, None), "env action")
-    if step < 0:
-        raise ValueError(f"step is {step}: the first step of a run is 0")
-    actions, log_probs = compiled.sample(logits, np.uint32(checked_seed(seed)), np.int32(step))
+    t = arrays.whole("step", step)
+    if not 0 <= t < 2**31:
+        raise ValueError(f"step is {t}: the steps of a run are counted from 0 to 2**31 - 1")
+    actions, log_probs = compiled.sample(logits, np.uint32(checked_seed(seed)), np.int32(t))
     return np.array(actions), np.array(log_probs)
 
 

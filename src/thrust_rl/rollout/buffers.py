@@ -70,6 +70,7 @@ class RecurrentRolloutBuffer(StepBuffer):
             h: hidden half, `[hidden]` for one environment, `[env, hidden]` for a slice.
             c: cell half, likewise.
         """
+        step = arrays.whole("step", step)
         if step not in (self._position, self._position - 1) or not 0 <= step < self.num_steps:
             raise ValueError(
                 f"step {step} is out of order: the buffer stands at step {self._position} of {self.num_steps};"
@@ -94,7 +95,7 @@ class RecurrentRolloutBuffer(StepBuffer):
             c: cell half, likewise.
         """
         self._require_full("seed_warm_start()")
-        if step != self.num_steps - 1:
+        if arrays.whole("step", step) != self.num_steps - 1:
             raise ValueError(f"step is {step}: a window is followed by the state that leaves step {self.num_steps - 1}")
         shape = (self.num_envs, self.hidden_dim)
         h, c = arrays.floats("h", h, shape, "env hidden"), arrays.floats("c", c, shape, "env hidden")

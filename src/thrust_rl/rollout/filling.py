@@ -189,7 +189,7 @@ class StepBuffer(abc.ABC):
     def _require_next(self, step: int) -> None:
         if self._position == self.num_steps:
             raise ValueError(f"step {step} is past the end: the window of {self.num_steps} steps is full; call reset()")
-        if step != self._position:
+        if arrays.whole("step", step) != self._position:
             raise ValueError(f"step {step} is out of order: {self._position} comes next; add every step once")
 
     def _require_full(self, what: str) -> None:

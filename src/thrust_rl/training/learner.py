@@ -3,8 +3,7 @@
 import abc
 import functools
 import math
-import operator
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +11,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Bool, Integer
 
+from thrust_rl.arrays import whole
 from thrust_rl.config import PPOConfig
 from thrust_rl.maths.finite import all_finite
 from thrust_rl.maths.keys import Purpose, purpose_key, step_key
@@ -45,14 +45,25 @@ class Trainer(abc.ABC, Generic[Policy]):
     """What trainers share.
 
     Attributes:
+        policy_kind: which policies it can train.
         policy: the one that was given; every `train_step` replaces its `module`.
         n_updates: optimizer steps taken so far.
         total_episodes: as counted by `increment_episodes`.
+
+    Raises:
+        TypeError: the policy is of the other kind, or the optimizer is none of optax.
     """
+
+    policy_kind: ClassVar[type]
 
     def __init__(
         self, config: PPOConfig, policy: Policy, optimizer: optax.GradientTransformation | None = None
     ) -> None:
+        if not isinstance(policy, self.policy_kind):
+            raise TypeError(
+                f"policy is a {type(policy).__name__}: {type(self).__name__} trains a {self.policy_kind.__name__};"
+                " an LSTMPolicy needs a RecurrentPPOTrainer, an MLPPolicy a PPOTrainer"
+            )
         self.config = config
         self.policy = policy
         self.n_updates = 0
@@ -83,9 +94,9 @@ class Trainer(abc.ABC, Generic[Policy]):
 
     def increment_episodes(self, n: int = 1) -> None:
         """Count finished episodes."""
-        if operator.index(n) < 0:
+        if whole("n", n) < 0:
             raise ValueError(f"n is {n}: finished episodes cannot become fewer")
-        self.total_episodes += operator.index(n)
+        self.total_episodes += whole("n", n)
 
     @abc.abstractmethod
     def train_step(self, buffer: Any, rows: int | None = None, evaluate: Evaluate | None = None) -> TrainStats:
@@ -158,7 +169,11 @@ def _default_optimizer(config: PPOConfig) -> optax.GradientTransformation:
     return make_optimizer(config)
 
 
-def _bounded(optimizer: optax.GradientTransformation, config: PPOConfig) -> optax.GradientTransformation:
+def _bounded(optimizer: Any, config: PPOConfig) -> optax.GradientTransformation:
+    if not isinstance(optimizer, optax.GradientTransformation):
+        raise TypeError(
+            f"optimizer is {optimizer!r}: pass one of optax, for example optax.adam(1e-3), or None for Adam"
+        )
     return optax.chain(optax.clip_by_global_norm(config.max_grad_norm), optimizer)
 
 

@@ -29,6 +29,8 @@ class PPOTrainer(Trainer[MLPPolicy]):
         (0.001, 0)
     """
 
+    policy_kind = MLPPolicy
+
     def train_step(
         self, buffer: RolloutBuffer, batch_size: int | None = None, evaluate: Evaluate | None = None
     ) -> TrainStats:
@@ -71,6 +73,8 @@ class RecurrentPPOTrainer(Trainer[LSTMPolicy]):
         >>> round(trainer.learning_rate, 6)
         0.01
     """
+
+    policy_kind = LSTMPolicy
 
     def train_step(
         self, buffer: RecurrentRolloutBuffer, envs_per_minibatch: int | None = None, evaluate: Evaluate | None = None
