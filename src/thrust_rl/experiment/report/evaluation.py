@@ -10,6 +10,7 @@ from thrust_rl.experiment.report.svg import (
     fitted,
     label,
     marker,
+    number,
     path,
     picture,
     y_axis,
@@ -20,6 +21,7 @@ SIZE = (440.0, 300.0)
 LEFT, RIGHT, TOP, BOTTOM = 50.0, 428.0, 26.0, 252.0
 SPLIT, PANEL = 268.0, (312.0, 392.0)  # where the arms end, and where the difference stands
 CHARACTER = 7.0  # pixels, of a label
+SLANTED = 13  # characters of a slanted label
 
 
 def evaluation_svg(
@@ -32,18 +34,20 @@ def evaluation_svg(
     right = SPLIT if effect else RIGHT
     y = fitted(_all_values(arms), BOTTOM, TOP + 4)
     width = (right - LEFT) / len(arms)
+    crowded = max(len(arm.name) for arm in arms) * CHARACTER > width
     places = {arm.name: LEFT + width * (i + 0.5) for i, arm in enumerate(arms)}
     parts = [
         y_axis(y, LEFT, right),
         label("evaluation return, one point per seed", (2, 14), class_="name"),
         element("line", x1=LEFT, x2=right, y1=BOTTOM, y2=BOTTOM, class_="axis"),
         _slopes(arms, places, y),
-        *(_arm(arm, looks[arm.name], places, y, width) for arm in arms),
+        *(_arm(arm, looks[arm.name], places, y, width, crowded) for arm in arms),
     ]
     if effect:
         parts.append(_difference(effect, min_effect))
     title = f"Evaluation returns on {condition.title}"
-    return picture(SIZE, title, _description(arms, effect), *parts, name=name)
+    size = (SIZE[0], SIZE[1] + 14) if crowded else SIZE
+    return picture(size, title, _description(arms, effect), *parts, name=name)
 
 
 def _all_values(arms: list[Arm]) -> list[float]:
@@ -82,31 +86,40 @@ def _slopes(arms: list[Arm], places: dict[str, float], y: Scale) -> str:
     return "".join(lines)
 
 
-def _arm(arm: Arm, look: ArmStyle, places: dict[str, float], y: Scale, width: float) -> str:
+def _arm(arm: Arm, look: ArmStyle, places: dict[str, float], y: Scale, width: float, crowded: bool) -> str:
     x = places[arm.name]
     first = x == min(places.values())
     parts = [marker(look.marker, (x, y(score)), 4, class_="dot") for score in arm.scores.values()]
-    ends, aside = interval_of(arm), x + (-16 if first else 16)
+    gap = min(16.0, 0.3 * width)
+    ends, aside, half = interval_of(arm), x + (-gap if first else gap), 0.4 * gap
     if ends:
         parts.append(element("line", x1=aside, x2=aside, y1=y(ends[0]), y2=y(ends[1]), class_="interval"))
     if arm.summary:
         at = y(arm.summary["mean"]["value"])
-        parts.append(element("line", x1=aside - 6, x2=aside + 6, y1=at, y2=at, class_="interval"))
-    room = max(int(width / CHARACTER), 3)
-    shown = arm.name if len(arm.name) <= room else arm.name[: room - 1] + "…"
-    parts.append(label(shown, (x, BOTTOM + 18), text_anchor="middle"))
+        parts.append(element("line", x1=aside - half, x2=aside + half, y1=at, y2=at, class_="interval"))
+    parts.append(_name(arm.name, x, crowded=crowded))
     return element("g", *parts, class_=look.css)
+
+
+def _name(name: str, x: float, *, crowded: bool) -> str:
+    """Under the axis; slanted and shortened where names would meet. The legend has them in full."""
+    if not crowded:
+        return label(name, (x, BOTTOM + 18), text_anchor="middle")
+    shown = name if len(name) <= SLANTED else f"{name[:4]}…{name[5 - SLANTED :]}"
+    turned = f"rotate(-32 {number(x + 4)} {number(BOTTOM + 16)})"
+    return label(shown, (x + 4, BOTTOM + 16), text_anchor="end", transform=turned, class_="small")
 
 
 def _difference(effect: Effect, min_effect: float | None) -> str:
     """Zero, the smallest effect of interest, every seed's difference, their mean and its interval."""
     low, high = effect.ends or (effect.mean, effect.mean)
-    y = fitted([0.0, low, high, *effect.differences.values()], BOTTOM, TOP + 4)
+    limits = (min_effect, -min_effect) if min_effect is not None else ()
+    y = fitted([0.0, low, high, *limits, *effect.differences.values()], BOTTOM, TOP + 4)
     start, end = PANEL
     middle = (start + end) / 2
     parts = []
     if min_effect is not None:
-        top, bottom = (min(max(y(each), TOP), BOTTOM) for each in (min_effect, -min_effect))
+        top, bottom = y(min_effect), y(-min_effect)
         parts.append(element("rect", x=start, y=top, width=end - start, height=bottom - top, class_="delta"))
     for tick in y.ticks():
         parts.append(element("line", x1=end, x2=end + 4, y1=y(tick), y2=y(tick), class_="axis"))

@@ -27,11 +27,12 @@ def effects_svg(effects: Sequence[Effect], *, min_effect: float | None, name: st
         return None
     ends = [end for effect in effects for end in (effect.ends or (effect.mean, effect.mean))]
     every = [value for effect in effects for value in effect.differences.values()]
-    x = fitted([0.0, *ends, *every], 16.0, WIDTH - 16.0, margin=0.04)
+    limits = [min_effect, -min_effect] if min_effect is not None else []
+    x = fitted([0.0, *ends, *limits, *every], 16.0, WIDTH - 16.0, margin=0.04)
     bottom = 10 + ROW * len(effects)
     parts = []
     if min_effect is not None:
-        low, high = (min(max(x(end), x.start), x.end) for end in (-min_effect, min_effect))
+        low, high = x(-min_effect), x(min_effect)
         parts.append(element("rect", x=low, y=6, width=high - low, height=bottom - 6, class_="delta"))
     parts.append(x_axis(x, 6, bottom, grid=True, count=5))
     parts.append(element("line", x1=x(0.0), x2=x(0.0), y1=6, y2=bottom, class_="zero"))
