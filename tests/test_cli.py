@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -81,7 +82,7 @@ BAD = [
     (["--burst-len", "inf"], ["burst_len is inf"]),
     (["--integrator", "rk4"], ["rk4", "--integrator", "euler", "semi-implicit"]),
     (["--arms", "lstn"], ["'lstn'", "did you mean 'lstm'?"]),
-    (["--arms", "transformer"], ["'transformer'", "lstm, mlp"]),
+    (["--arms", "transformer"], ["'transformer'", "lstm, gru"]),
     (["--arms", "lstm", "lstm"], ["lstm, lstm", "a name of its own"]),
     (["--arms"], ["arms is empty"]),
     (["--num-envs", "6"], ["num_envs is 6", "set envs_per_minibatch to 3"]),
@@ -141,7 +142,20 @@ ELSEWHERE = [
     ([], ["compare"]),
     (["comprae", FLICKER], ["comprae"]),
     (["compare", "FlickerCartPole"], ["'FlickerCartPole'", "did you mean 'FlickeringCartPole-v0'?"]),
-    (["compare", "xyz"], ["'xyz'", "CartPole-v1, FlickeringCartPole-v0, MaskedCartPole-v0"]),
+    (["compare", "xyz"], ["'xyz'", "thrust envs lists what there is"]),
+    (["compare", "CartPole-v1", "--twin"], ["no fully observable twin is known for CartPole-v1", "--observe"]),
+    (["compare", "no_such_module:Env-v0"], ["'no_such_module' cannot be imported"]),
+    (["compare", FLICKER, "--observe", "fog:3"], ["fog"]),
+    (["compare", FLICKER, "--env-workers", "2"], ["env_workers is 2", "compiled"]),
+    (["compare", FLICKER, "--env-param", "flicker_prob"], ["'flicker_prob'", "key=value"]),
+    (["compare", FLICKER, "--env-param", "flicker_prob=2"], ["flicker_prob is 2", "[0, 1]"]),
+    (["compare", "gymnasium:CartPole-v1", "--env-workers", "3"], ["num_envs is 16", "env_workers"]),
+    (["compare", FLICKER, "--eval-episodes", "0"], ["eval_episodes is 0"]),
+    (["compare", FLICKER, "--min-effect", "0"], ["min_effect is 0.0"]),
+    (["compare", FLICKER, "--arms", "mlp", "--match-params"], ["an arm with memory"]),
+    (["report"], ["at least one folder"]),
+    (["report", "nowhere"], ["nowhere", "does not exist"]),
+    (["envs", "xyz"], ["'xyz'"]),
     (
         ["compare", "CartPole-v1", "--flicker-prob", "0.5"],
         ["CartPole-v1 has no parameter 'flicker_prob'", "integrator"],
@@ -215,7 +229,9 @@ def test_help_names_every_setting_with_its_default(thrust):
     assert (done.status, done.err) == (0, "")
     text = " ".join(line.strip("│ ") for line in done.out.splitlines())
     assert "ENV" in text
-    for name in ("arms", "seeds", "seed", "flicker-prob", "burst-len", "integrator", "workers", "out", "quiet"):
+    named = ("arms", "seeds", "seed", "flicker-prob", "burst-len", "integrator", "workers", "out", "quiet", "twin")
+    later = ("observe", "env-param", "env-workers", "on-env-error", "allow-out-of-range", "match-params", "min-effect")
+    for name in (*named, *later, "input-previous-action", "input-previous-reward", "eval-episodes", "fresh"):
         assert f"--{name} " in text or f"--{name}," in text
     for config in (PPOConfig, TrainConfig):
         for field in dataclasses.fields(config):
@@ -233,8 +249,10 @@ def test_options_reach_the_result(thrust, fake, tmp_path):
     assert thrust(*arguments).status == 0
     data = json.loads((tmp_path / "here" / "result.json").read_text())
     params = {"flicker_prob": 0.25, "burst_len": 3.0, "integrator": "semi-implicit"}
-    assert data["environment"] == {"name": FLICKER, "params": params}
-    assert (data["seeds"], list(data["arms"])) == ([7, 8], ["mlp"])
+    [condition] = data["tasks"][0]["conditions"]
+    assert (condition["environment"]["name"], condition["environment"]["params"]) == (FLICKER, params)
+    assert (data["seeds"], list(condition["arms"])) == ([7, 8], ["mlp"])
+    assert data["command"] == shlex.join(["thrust", *arguments])
     config = TrainConfig(
         total_timesteps=512,
         num_envs=4,
@@ -250,11 +268,63 @@ def test_it_ends_with_a_table_a_sentence_and_the_files(thrust, fake, tmp_path):
     done = thrust("compare", FLICKER, "--seeds", "2", "--out", "here", *TINY)
     assert (done.status, done.err) == (0, "")
     lines = done.out.splitlines()
-    assert lines[-2:] == ["here/result.json", "here/curve.png"]
+    assert [line for line in lines if line.startswith("here/")][0] == "here/result.json"
+    assert lines[-1] == "here/curve.png"
     result = json.loads((tmp_path / "here" / "result.json").read_text())
-    assert result["sentence"] in " ".join(" ".join(lines[:-2]).split())
+    assert all(sentence in " ".join(" ".join(lines).split()) for sentence in result["sentences"])
     assert sum("finished after" in line for line in lines) == 4
     assert (tmp_path / "here" / "curve.png").exists()
+
+
+def test_a_folder_made_with_other_settings_is_refused_and_stays(thrust, fake, tmp_path):
+    fake()
+    assert thrust("compare", FLICKER, "--seeds", "1", "--out", "here", *TINY).status == 0
+    before = (tmp_path / "here" / "result.json").read_bytes()
+    again = ["compare", FLICKER, "--seeds", "1", "--gamma", "0.9", "--out", "here", *TINY]
+    assert_one_line(thrust(*again), ["out is here", "config.ppo.gamma is 0.99 there and 0.9 here", "--fresh"])
+    assert (tmp_path / "here" / "result.json").read_bytes() == before
+    assert thrust(*again, "--fresh").status == 0
+    assert json.loads((tmp_path / "here" / "result.json").read_text())["config"]["ppo"]["gamma"] == 0.9
+
+
+def test_a_report_merges_what_was_run_apart(thrust, fake, tmp_path):
+    fake()
+    for first, folder in (("0", "a"), ("3", "b")):
+        assert (
+            thrust("compare", FLICKER, "--seeds", "3", "--seed", first, "--out", folder, "--quiet", *TINY).status == 0
+        )
+    done = thrust("report", "a", "b", "--out", "both")
+    assert (done.status, done.err) == (0, "")
+    data = json.loads((tmp_path / "both" / "result.json").read_text())
+    assert data["seeds"] == [0, 1, 2, 3, 4, 5]
+    assert data["sentences"][0] in " ".join(done.out.split())
+    assert data["tasks"][0]["verdict"]["num_seeds"] == 6
+    before = (tmp_path / "a" / "result.json").read_bytes()
+    assert thrust("report", "a", "--quiet") == Done(0, "a/result.json\n", "")
+    assert (tmp_path / "a" / "result.json").read_bytes() == before
+    (tmp_path / "b" / "result.json").write_bytes(before[:100])
+    assert_one_line(thrust("report", "a", "b"), ["b/result.json is damaged"])
+    assert thrust("compare", FLICKER, "--seeds", "1", "--gamma", "0.9", "--out", "c", "--quiet", *TINY).status == 0
+    said = ["a and c cannot be merged", "config.ppo.gamma is 0.99 in the first and 0.9 in the second"]
+    assert_one_line(thrust("report", "a", "c"), said)
+
+
+def test_environments_are_listed_and_described(thrust):
+    done = thrust("envs")
+    assert (done.status, done.err) == (0, "")
+    text = " ".join(done.out.split())
+    assert "FlickeringCartPole-v0" in text.replace(" ", "") or "Flickering" in text
+    assert "Pendulum-v1" in text and "Discrete" in text
+    one = thrust("envs", "Pendulum-v1")
+    assert "Box 3 float32" in " ".join(one.out.split()) and "Flickering" not in one.out
+
+
+def test_the_help_says_how_to_begin(thrust):
+    done = thrust("--help")
+    assert done.status == 0
+    text = " ".join(line.strip("│ ") for line in done.out.splitlines())
+    assert "compare" in text and "report" in text and "envs" in text and "Does memory help" in text
+    assert "thrust compare FlickeringCartPole-v0 --twin" in thrust("compare", "--help").out
 
 
 def test_without_a_folder_one_is_made_under_runs(thrust, fake, tmp_path):
@@ -277,7 +347,14 @@ def test_a_failed_run_is_one_line_that_says_where_the_rest_is(thrust, fake, tmp_
     assert done.status == 1
     said = "thrust: mlp seed 0: non-finite loss at update 3; what had finished is in here/result.json\n"
     assert done.err == said
-    assert len(json.loads((tmp_path / "here" / "result.json").read_text())["arms"]["lstm"]["seeds"]) == 1
+    assert (
+        len(
+            json.loads((tmp_path / "here" / "result.json").read_text())["tasks"][0]["conditions"][0]["arms"]["lstm"][
+                "seeds"
+            ]
+        )
+        == 1
+    )
 
 
 def test_a_message_that_is_boxed_over_several_lines_becomes_one():
@@ -377,11 +454,13 @@ def test_interrupted_it_shows_and_saves_what_was_finished_and_leaves_no_process(
     assert seconds < allowed
     data = json.loads((tmp_path / "here" / "result.json").read_text())
     assert data["status"] == "interrupted"
-    finished = [seed["seed"] for seed in data["arms"]["mlp"]["seeds"]]
+    finished = [seed["seed"] for seed in data["tasks"][0]["conditions"][0]["arms"]["mlp"]["seeds"]]
     assert finished == list(range(len(finished))) and len(finished) >= 1
-    assert sum("│ mlp │" in line and "mean" not in line for line in done.out.splitlines()) == len(finished)
-    assert "Interrupted: no winner is named" in done.out
-    assert done.out.splitlines()[-2:] == ["here/result.json", "here/curve.png"]
+    rows = [line.split() for line in done.out.splitlines() if "finished" not in line]
+    [row] = [row for row in rows if row[:1] == ["mlp"]]
+    assert row[2] == str(len(finished))
+    assert "Interrupted: no verdict" in done.out
+    assert "here/result.json" in done.out.splitlines()
 
 
 def test_interrupted_before_anything_was_finished_it_still_ends_well(session, tmp_path):
@@ -392,4 +471,5 @@ def test_interrupted_before_anything_was_finished_it_still_ends_well(session, tm
     assert seconds < allowed
     data = json.loads((tmp_path / "here" / "result.json").read_text())
     assert data["status"] == "interrupted"
-    assert all(arm["seeds"] == [] for arm in data["arms"].values())
+    arms = data["tasks"][0]["conditions"][0]["arms"]
+    assert [arm["seeds"] for arm in arms.values()] == [[], []]

@@ -5,7 +5,10 @@ import dataclasses
 import importlib.metadata
 import io
 import itertools
+import json
+import os
 import re
+import shlex
 import signal
 import sys
 import time
@@ -14,42 +17,126 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from thrust_rl.config import ConfigError, TrainConfig
+from thrust_rl.config import ConfigError, TrainConfig, require
 
 
 @dataclasses.dataclass(frozen=True)
 class Compare:
-    """Train arms with and without memory on the identical stream, and say which wins.
+    """Does memory help here? Train arms with and without memory on the identical stream, and say.
 
-    Ends with a table, one sentence, result.json and curve.png. Ctrl-C keeps what was finished.
+    Every arm gets the same seeds. After training, each policy plays fresh episodes; their mean return is its score. The
+    scores are subtracted seed by seed, and the interval of the mean difference decides: memory helps, does not help,
+    hurts, or more seeds are needed. Ends with a table, that sentence, result.json and a report.
+
+    Ctrl-C keeps what was finished; the same command with the same --out goes on from there.
+
+    For example:
+
+    thrust compare FlickeringCartPole-v0 --twin
+
+    thrust compare gymnasium:CartPole-v1 --observe mask:cart_velocity,pole_velocity --arms gru framestack:4
+
+    thrust compare CartPole-v1 MaskedCartPole-v0 --seeds 20 --out runs/two
+
+    thrust compare my_module:MyEnv-v0 --env-param size=7 --env-workers 4
     """
 
-    env: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ENV")]
-    """Environment: CartPole-v1, FlickeringCartPole-v0 or MaskedCartPole-v0."""
+    envs: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="ENV [ENV ...]")]
+    """Environments, each a task with a verdict of its own: names that thrust envs lists, any id of Gymnasium's,
+    module:Env-v0, or module:callable. Modules are looked for in the current directory too."""
     arms: tuple[str, ...] = ("lstm", "mlp")
-    """Arms to compare: lstm (LSTM 64, no encoder), mlp (2 x 128 ReLU, no memory)."""
-    seeds: int = 3
-    """How many seeds each arm gets; the same ones in every arm."""
+    """Arms to compare: lstm, gru, lstm-reset (the lstm with its memory emptied at every step), mlp, framestack:K (the
+    mlp fed with K frames); +action and +reward feed the previous ones, as in lstm+action."""
+    seeds: int = 10
+    """How many seeds each arm gets; the same ones in every arm. With fewer than 5 no verdict is given."""
     seed: int = 0
     """The first seed."""
+    twin: bool = False
+    """Run all arms on the fully observable twin too: how much of the effect is due to what the task hides?"""
+    observe: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """What hides or blurs, such as "mask:1,3", "noise:0.1" or "flicker:0.5"; may be given again, the first nearest
+    to the environment."""
+    env_param: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """A parameter of the environments as key=value, the value as JSON or plain text; may be given again."""
     flicker_prob: float | None = None
     """Share of frames blanked to zeros (FlickeringCartPole-v0; 0.5 by default)."""
     burst_len: float | None = None
     """Mean length of a blank run in frames; blanks are independent without it (FlickeringCartPole-v0)."""
     integrator: Literal["euler", "semi-implicit"] | None = None
     """Integrator of the cart-pole physics; euler, Gymnasium's, by default."""
+    env_workers: int = 0
+    """Processes that step the environments of one run; only for those that are not compiled."""
+    on_env_error: Literal["stop", "restart"] = "stop"
+    """When an environment fails: stop, or put a new one in its place and count that."""
+    allow_out_of_range: bool = False
+    """Accept observations outside of the environment's own observation space."""
+    input_previous_action: bool = False
+    """Feed every arm its previous action: a memory channel of its own, shown in the names of the arms."""
+    input_previous_reward: bool = False
+    """Feed every arm its previous reward: likewise."""
+    match_params: bool = False
+    """Widen the arms without memory to within 2 % of the parameters of the first with memory."""
+    eval_episodes: int = 100
+    """Fresh episodes that score a trained policy."""
+    min_effect: float = 0.05
+    """Smallest effect of interest, as a share of the return scale; to be chosen before the first run."""
     train: tyro.conf.OmitArgPrefixes[TrainConfig] = TrainConfig()
     workers: int | None = None
     """Worker processes; one per core by default."""
     out: Path | None = None
-    """Folder for result.json and curve.png; runs/ENV-DATE-TIME by default."""
+    """Folder for the result; runs/ENV-DATE-TIME by default. Runs that finished there before are not run again."""
+    fresh: bool = False
+    """Start over in a folder that holds earlier runs; they are deleted."""
     quiet: bool = False
     """Print only the path of result.json."""
 
     def env_params(self) -> dict[str, Any]:
-        """The environment parameters that were given."""
+        """The environment parameters that were given.
+
+        Raises:
+            ConfigError: one is no key=value.
+        """
         given = {name: getattr(self, name) for name in ("flicker_prob", "burst_len", "integrator")}
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: value for name, value in given.items() if value is not None} | _params(self.env_param)
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """Write the report of a comparison anew; several are merged: the same settings with other seeds or arms.
+
+    For example:
+
+    thrust report runs/mine
+
+    thrust report runs/seeds-0-to-9 runs/seeds-10-to-19 --out runs/all
+    """
+
+    folders: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="DIR [DIR ...]")]
+    """Folders that thrust compare wrote to."""
+    out: Path | None = None
+    """Folder for the report; by default the one that was given, or runs/merged-DATE-TIME for several."""
+    quiet: bool = False
+    """Print only the path of result.json."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Envs:
+    """List the environments there are; with names, their spaces, parameters, return range and whether a twin is known.
+
+    For example:
+
+    thrust envs
+
+    thrust envs Pendulum-v1 my_module:MyEnv-v0
+    """
+
+    names: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[ENV ...]")] = ()
+    """Environments to describe; without any, all names are listed."""
+
+
+COMMANDS: dict[str, Any] = {"compare": Compare, "report": Report, "envs": Envs}
+DESCRIPTION = "Does memory help on a task whose observation hides what matters? thrust compare ENV answers it."
+PRINTED = ("result.json", "report.html", "report.md", "curve.png")
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -59,40 +146,59 @@ def main(argv: list[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # no ≤ in the terminal's encoding is no reason to fail
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # end as tidily as on Ctrl-C
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # an installed script does not look there for modules
     if arguments == ["--version"]:
         print(f"thrust-rl {importlib.metadata.version('thrust-rl')}")
         return
     try:
-        sys.exit(_compare(_parse(arguments)))
+        sys.exit(_run(_parse(arguments), arguments))
     except ConfigError as error:
         _fail(str(error), status=2)
     except KeyboardInterrupt:
         _fail("interrupted", status=130)
 
 
-def _parse(arguments: list[str]) -> Compare:
+def _parse(arguments: list[str]) -> Compare | Report | Envs:
     complaint = io.StringIO()
+    command = arguments[0] if arguments and arguments[0] in COMMANDS else ""
     try:
         with contextlib.redirect_stderr(complaint):
-            return tyro.extras.subcommand_cli_from_dict({"compare": Compare}, prog="thrust", args=arguments)
+            return tyro.extras.subcommand_cli_from_dict(
+                COMMANDS, prog="thrust", description=DESCRIPTION, args=arguments
+            )
     except SystemExit as stop:
         if stop.code:
-            _fail(one_line(complaint.getvalue()), status=2)
+            _fail(one_line(complaint.getvalue(), command), status=2)
         raise
 
 
-def one_line(box: str) -> str:
+def one_line(box: str, command: str = "compare") -> str:
     """The argument parser's boxed message as one line: its first section, and the option it suggests."""
     lines = [line.strip("│ ") for line in box.splitlines()[1:] if not line.startswith("╰")]  # the first is the title
     text = itertools.dropwhile(_is_rule, lines)  # where the box is drawn in ASCII, a rule is under the title
     first = " ".join(itertools.takewhile(lambda line: not _is_rule(line), text))
     first = re.sub(r"^Error parsing __tyro-dummy-inner__[\w.]*: ", "", first)
     meant = re.search(r"Perhaps you meant:\s+(--[\w-]+)", " ".join(lines))
-    return f"{first}: did you mean {meant.group(1)}?" if meant else f"{first} (see thrust compare --help)"
+    see = " ".join(["thrust", *([command] if command else []), "--help"])
+    return f"{first}: did you mean {meant.group(1)}?" if meant else f"{first} (see {see})"
 
 
 def _is_rule(line: str) -> bool:
     return not line.strip("─-")
+
+
+def _params(texts: tuple[str, ...]) -> dict[str, Any]:
+    """`key=value` texts as parameters; what is no JSON is taken as it stands."""
+    found = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        require(bool(key and equals), f"env_param is {text!r}: give key=value, for example size=7")
+        try:
+            found[key] = json.loads(value)
+        except ValueError:
+            found[key] = value
+    return found
 
 
 def _fail(message: str, *, status: int) -> None:
@@ -100,35 +206,93 @@ def _fail(message: str, *, status: int) -> None:
     sys.exit(status)
 
 
-def _compare(options: Compare) -> int:
+def _run(options: Compare | Report | Envs, arguments: list[str]) -> int:
+    match options:
+        case Compare():
+            return _compare(options, shlex.join(["thrust", *arguments]))
+        case Report():
+            return _report(options)
+        case Envs():
+            return _envs(options)
+
+
+def _compare(options: Compare, command: str) -> int:
     from rich.console import Console
 
-    from thrust_rl.experiment.compare import compare, plan, writable_folder
+    from thrust_rl.experiment.compare import run, writable_folder
+    from thrust_rl.experiment.plan import Options, jobs_of, plan
     from thrust_rl.experiment.runner import RunError
-    from thrust_rl.experiment.terminal import LiveProgress, results_table
+    from thrust_rl.experiment.terminal import LiveProgress
 
-    settings: dict[str, Any] = dict(
-        arms=options.arms,
-        seeds=options.seeds,
-        seed=options.seed,
+    shared = {field.name for field in dataclasses.fields(Options)} & {
+        field.name for field in dataclasses.fields(Compare)
+    }
+    settings = Options(
+        **{name: getattr(options, name) for name in shared},
         config=options.train,
         env_params=options.env_params(),
-        workers=options.workers,
+        check_range=not options.allow_out_of_range,
+        previous_action=options.input_previous_action,
+        previous_reward=options.input_previous_reward,
     )
-    jobs = plan(options.env, **settings)
-    folder = writable_folder(options.out or Path("runs") / f"{options.env}-{time.strftime('%Y%m%d-%H%M%S')}")
+    require(options.workers is None or options.workers >= 1, f"workers is {options.workers}: it must be at least 1")
+    planned = dataclasses.replace(plan(options.envs, settings), command=command)
+    folder = writable_folder(options.out or _new_folder("+".join(options.envs)))
     console = Console(quiet=options.quiet)
-    config = options.train
-    steps_per_arm = config.num_updates * config.steps_per_update * options.seeds
-    arms = list(dict.fromkeys(job.arm.name for job in jobs))
     try:
-        with LiveProgress(console, arms, steps_per_arm=steps_per_arm) as progress:
-            comparison = compare(options.env, **settings, out=folder, listener=progress)
+        with LiveProgress(console, jobs_of(planned)) as progress:
+            comparison = run(planned, out=folder, fresh=options.fresh, workers=options.workers, listener=progress)
     except RunError as error:
         _fail(f"{error}; what had finished is in {folder / 'result.json'}", status=1)
-    console.print(results_table(comparison))
-    console.print(comparison.sentence, highlight=False)
-    print(folder / "result.json")
-    if not options.quiet:
-        print(folder / "curve.png")
+    _show(comparison, folder, console)
     return 0 if comparison.status == "complete" else 130
+
+
+def _report(options: Report) -> int:
+    from rich.console import Console
+
+    from thrust_rl.experiment.compare import save, writable_folder
+    from thrust_rl.experiment.comparison import Comparison
+    from thrust_rl.experiment.merge import merged
+
+    comparison = merged(
+        [Comparison.load(folder) for folder in options.folders], [str(each) for each in options.folders]
+    )
+    only = options.folders[0] if len(options.folders) == 1 else None
+    beside = None if only is None else only if only.is_dir() else only.parent
+    folder = writable_folder(options.out or beside or _new_folder("merged"))
+    save(comparison, folder)
+    _show(comparison, folder, Console(quiet=options.quiet))
+    return 0
+
+
+def _envs(options: Envs) -> int:
+    from rich.console import Console
+
+    from thrust_rl.envs.catalogue import described, host_names, own
+    from thrust_rl.experiment.tables import environments_table
+
+    console = Console()
+    if options.names:
+        console.print(environments_table([described(name) for name in options.names]))
+        return 0
+    console.print(environments_table(own()))
+    console.print("Gymnasium's, stepped by Python; thrust envs NAME describes one:", highlight=False)
+    console.print(", ".join(host_names()), highlight=False)
+    return 0
+
+
+def _new_folder(name: str) -> Path:
+    """Under `runs`, with the date and time."""
+    safe = re.sub(r"[^A-Za-z0-9.+-]", "_", name)[:80]
+    return Path("runs") / f"{safe}-{time.strftime('%Y%m%d-%H%M%S')}"
+
+
+def _show(comparison: Any, folder: Path, console: Any) -> None:
+    """The tables, the sentences, and where the files are."""
+    from thrust_rl.experiment.tables import shown
+
+    console.print(shown(comparison), highlight=False)
+    for name in PRINTED[: 1 if console.quiet else None]:
+        if (folder / name).exists():
+            print(folder / name)

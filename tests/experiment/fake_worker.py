@@ -23,13 +23,16 @@ def send(**event):
     print(json.dumps(event), flush=True)
 
 
-def result_of(arm, seed, params=7):
+def result_of(arm, seed, recorded=None):
     final = final_of(arm, seed)
+    played = {"mean_return": final, "returns": [final - 1.0, final + 1.0], "lengths": [3, 4], "cut": 0}
+    episode = {"observations": [[0.5]], "blanks": [False], "actions": [1], "rewards": [1.0], "states": None}
     return {
         "seed": seed,
-        "params": params,
+        "params": 7,
         "final": final,
         "best": final + 1.0,
+        "auc": final + 0.5,
         "curve_steps": [128, 256],
         "curve_mean_return": [final + 1.0, final],
         "episodes": 3,
@@ -37,6 +40,9 @@ def result_of(arm, seed, params=7):
         "steps_per_second": 1000.0,
         "seconds_compile": 0.5,
         "seconds_run": 0.25,
+        "evaluation": {"sampled": played, "greedy": {**played, "mean_return": final + 2.0}},
+        "env_restarts": 0,
+        "recording": {"seed": seed, **episode} if seed == recorded else None,
     }
 
 
@@ -59,7 +65,7 @@ def misbehave(trouble):
 
 def serve(job, options, attempts):
     arm, seeds = job["arm"]["name"], job["seeds"]
-    label = f"{arm} seed {', '.join(map(str, seeds))}"
+    label = f"{arm} seed {', '.join(map(str, seeds))}" + (f" on {job['where']}" if job["where"] else "")
     attempts[label] = attempts.get(label, 0) + 1
     record = {"pid": os.getpid(), "time": time.monotonic(), "label": label, "nproc": os.environ.get("NPROC")}
     with options.log.open("a") as log:
@@ -75,7 +81,7 @@ def serve(job, options, attempts):
         send(event="progress", seeds=seeds, **progress)
         if in_trouble and options.trouble == "hang-later":
             time.sleep(3600)
-    send(event="result", seeds=[result_of(arm, seed) for seed in seeds])
+    send(event="result", seeds=[result_of(arm, seed, job["recorded"]) for seed in seeds])
 
 
 def main():

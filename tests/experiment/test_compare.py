@@ -11,12 +11,15 @@ import pytest
 
 import thrust_rl.experiment.compare
 from thrust_rl.config import ARMS, ArmConfig, ConfigError, TrainConfig
-from thrust_rl.experiment.compare import MAX_SEED, compare, plan, writable_folder
+from thrust_rl.experiment.compare import compare, writable_folder
+from thrust_rl.experiment.comparison import Comparison
+from thrust_rl.experiment.environment import EnvSpec
+from thrust_rl.experiment.plan import MAX_SEED
 from thrust_rl.experiment.runner import RunError, Runner
 
 FAKE_WORKER = str(Path(__file__).with_name("fake_worker.py"))
 TINY = TrainConfig(total_timesteps=512, num_envs=4, num_steps=32)
-NOT_REPRODUCIBLE = ("steps_per_second", "seconds_compile", "seconds_run")
+NOT_REPRODUCIBLE = ("steps_per_second", "seconds_compile", "seconds_run", "seconds")
 
 
 def reproducible(data):
@@ -46,7 +49,7 @@ def real(tmp_path_factory):
         patch.setenv("JAX_COMPILATION_CACHE_DIR", str(folder / "cache"))
         patch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
         burst = {"flicker_prob": 0.5, "burst_len": 4.0}
-        yield functools.partial(compare, "FlickeringCartPole-v0", config=TINY, env_params=burst)
+        yield functools.partial(compare, "FlickeringCartPole-v0", config=TINY, env_params=burst, eval_episodes=3)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +63,8 @@ def shared(real, tmp_path_factory):
 def test_the_same_call_gives_the_same_numbers_however_the_runs_are_spread(shared, real):
     again = real(seeds=2, workers=1).to_dict()
     assert reproducible(again) == reproducible(shared[0].to_dict())
-    assert again["arms"]["lstm"]["seeds"][0]["curve"]["mean_return"] != []
+    [condition] = again["tasks"][0]["conditions"]
+    assert condition["arms"]["lstm"]["seeds"][0]["curve_mean_return"] != []
 
 
 @pytest.mark.slow
@@ -68,6 +72,7 @@ def test_another_seed_gives_other_numbers_and_a_seed_has_its_own_whatever_the_fi
     one, two = shared[0].arm("mlp").seeds
     [two_again] = real(arms=["mlp"], seed=1, seeds=1).arm("mlp").seeds
     assert two_again.curve_mean_return == two.curve_mean_return != one.curve_mean_return
+    assert two_again.evaluation == two.evaluation != one.evaluation
 
 
 @pytest.mark.slow
@@ -82,13 +87,25 @@ def test_every_arm_is_trained_with_every_seed_for_the_whole_budget(shared):
         for seed in arm.seeds:
             assert seed.curve_steps[-1] == 512 and seed.episodes > 0
             assert seed.final == seed.curve_mean_return[-1] and seed.best == max(seed.curve_mean_return)
+            assert [len(seed.evaluation[way]["returns"]) for way in ("sampled", "greedy")] == [3, 3]
     assert comparison.arm("lstm").params != comparison.arm("mlp").params
 
 
 @pytest.mark.slow
-def test_the_folder_is_created_and_holds_the_result_and_the_picture(shared):
+def test_every_arm_is_recorded_on_the_same_stream(shared):
+    first, second = (arm.recording for arm in shared[0].arms)
+    both = min(len(first["blanks"]), len(second["blanks"]))
+    assert both > 3 and first["blanks"][:both] == second["blanks"][:both]
+    assert first["states"][0] == second["states"][0]
+    assert first["seed"] == second["seed"] == 0
+
+
+@pytest.mark.slow
+def test_the_folder_is_created_and_holds_the_result_the_picture_and_every_run(shared):
     comparison, folder = shared
-    assert sorted(path.name for path in folder.iterdir()) == ["curve.png", "result.json"]
+    assert {"curve.png", "result.json", "runs"} <= {path.name for path in folder.iterdir()}
+    assert len(list((folder / "runs").glob("*.json"))) == 4 + 1
+    assert Comparison.load(folder) == comparison
     assert json.loads((folder / "result.json").read_text()) == comparison.to_dict()
     assert matplotlib.image.imread(folder / "curve.png").ndim == 3
 
@@ -97,8 +114,8 @@ def test_the_learning_rate_in_the_result_is_the_one_used(fake):
     fake()
     override = dataclasses.replace(TINY, ppo=dataclasses.replace(TINY.ppo, learning_rate=1e-4))
     for config, expected in ((TINY, {"lstm": 1.5e-3, "mlp": 3e-4}), (override, {"lstm": 1e-4, "mlp": 1e-4})):
-        arms = compare("CartPole-v1", seeds=1, config=config).to_dict()["arms"]
-        assert {name: arm["config"]["learning_rate"] for name, arm in arms.items()} == expected
+        arms = compare("CartPole-v1", seeds=1, config=config).arms
+        assert {arm.name: arm.learning_rate for arm in arms} == expected
 
 
 def test_seeds_are_in_order_whatever_the_order_of_finishing(fake):
@@ -112,7 +129,7 @@ def test_arms_of_ones_own_keep_their_names(fake):
     arms = ["mlp", ArmConfig("wide", cell="lstm", hidden_dim=128)]
     found = compare("CartPole-v1", arms=arms, seeds=1, config=TINY)
     assert [arm.arm.name for arm in found.arms] == ["mlp", "wide"]
-    assert found.to_dict()["arms"]["wide"]["config"]["hidden_dim"] == 128
+    assert found.arm("wide").arm.hidden_dim == 128
 
 
 def test_without_a_folder_nothing_is_written(fake, tmp_path, monkeypatch):
@@ -151,10 +168,8 @@ def test_a_failed_run_leaves_the_finished_ones_in_the_folder(fake, tmp_path):
         compare("CartPole-v1", seeds=2, config=TINY, workers=1, out=tmp_path / "out")
     data = json.loads((tmp_path / "out" / "result.json").read_text())
     assert data["status"] == "interrupted"
-    assert {name: [seed["seed"] for seed in arm["seeds"]] for name, arm in data["arms"].items()} == {
-        "lstm": [0, 1],
-        "mlp": [0],
-    }
+    arms = data["tasks"][0]["conditions"][0]["arms"]
+    assert {name: [seed["seed"] for seed in arm["seeds"]] for name, arm in arms.items()} == {"lstm": [0, 1], "mlp": [0]}
     assert (tmp_path / "out" / "curve.png").exists()
 
 
@@ -165,7 +180,7 @@ def test_the_result_is_safe_before_the_picture_is_drawn(fake, tmp_path, monkeypa
     def stop(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("thrust_rl.experiment.plots.plot_curves", stop)
+    monkeypatch.setattr(thrust_rl.experiment.compare, "write_figures", stop)
     with pytest.raises(KeyboardInterrupt):
         compare("CartPole-v1", seeds=1, config=TINY, out=tmp_path / "out")
     assert json.loads((tmp_path / "out" / "result.json").read_text())["status"] == "complete"
@@ -183,6 +198,15 @@ BAD = {
     "bad parameter": dict(env_params={"flicker_prob": 1.5}),
     "uneven windows": dict(config=TrainConfig(total_timesteps=512, num_envs=6, num_steps=32)),
     "no worker": dict(workers=0),
+    "no twin": dict(env="CartPole-v1", twin=True),
+    "no evaluation": dict(eval_episodes=0),
+    "no effect": dict(min_effect=0.0),
+    "no environment": dict(env=[]),
+    "environment twice": dict(env=["CartPole-v1", "CartPole-v1"]),
+    "seeds of the evaluation": dict(seed=1_000_000, seeds=10),
+    "arm that draws nothing": dict(env="gymnasium:Taxi-v3", observe="noise:0.1"),
+    "workers that do not divide": dict(env="gymnasium:CartPole-v1", env_workers=3),
+    "parameters that are no JSON": dict(env="gymnasium:CartPole-v1", env_params={"render_mode": {1, 2}}),
 }
 
 
@@ -211,11 +235,62 @@ def test_probing_a_folder_leaves_what_is_in_it_alone(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["old"]
 
 
-def test_the_plan_is_one_job_per_arm_and_seed_with_every_parameter_spelled_out():
-    jobs = plan(
-        "FlickeringCartPole-v0", arms=["lstm", "mlp"], seeds=2, seed=5, config=TINY, env_params={"flicker_prob": 0.25}
+def interrupt_after(number):
+    """A listener that presses Ctrl-C when so many runs have finished."""
+    finished = []
+
+    def listen(event):
+        if event.kind == "finished":
+            finished.append(event.job)
+            if len(finished) == number:
+                raise KeyboardInterrupt
+
+    return listen
+
+
+def told(events):
+    return lambda event: events.append((event.kind, event.job.label))
+
+
+def test_interrupted_it_goes_on_where_it_stopped_with_the_same_result(fake, tmp_path):
+    fake()
+    settings = dict(env="FlickeringCartPole-v0", seeds=3, config=TINY, workers=1, twin=True)
+    whole = compare(**settings, out=tmp_path / "whole")
+    part = compare(**settings, out=tmp_path / "out", listener=interrupt_after(5))
+    assert (part.status, whole.status) == ("interrupted", "complete")
+    events = []
+    again = compare(**settings, out=tmp_path / "out", listener=told(events))
+    assert sum(kind == "kept" for kind, _ in events) == 5
+    assert sum(kind == "started" for kind, _ in events) == 12 - 5
+    assert {label for kind, label in events if kind == "kept"}.isdisjoint(
+        label for kind, label in events if kind == "started"
     )
-    assert [job.label for job in jobs] == ["lstm seed 5", "lstm seed 6", "mlp seed 5", "mlp seed 6"]
-    assert {json.dumps(job.env_params) for job in jobs} == {
-        json.dumps({"flicker_prob": 0.25, "burst_len": None, "integrator": "euler"})
-    }
+    assert reproducible(again.to_dict()) == reproducible(whole.to_dict())
+    assert Comparison.load(tmp_path / "out") == again
+
+
+def test_seeds_can_be_added_to_a_folder(fake, tmp_path):
+    fake()
+    compare("CartPole-v1", seeds=2, config=TINY, out=tmp_path)
+    events = []
+    more = compare("CartPole-v1", seeds=3, config=TINY, out=tmp_path, listener=told(events))
+    assert sorted(label for kind, label in events if kind == "started") == ["lstm seed 2", "mlp seed 2"]
+    assert [seed.seed for seed in more.arm("mlp").seeds] == [0, 1, 2]
+
+
+def test_tasks_and_twins_are_conditions_with_results_of_their_own(fake):
+    fake()
+    found = compare(["FlickeringCartPole-v0", "MaskedCartPole-v0"], arms=["mlp"], seeds=1, twin=True, config=TINY)
+    assert [(task.label, [each.environment.label for each in task.conditions]) for task in found.tasks] == [
+        ("FlickeringCartPole-v0", ["FlickeringCartPole-v0", "FlickeringCartPole-v0 twin"]),
+        ("MaskedCartPole-v0", ["MaskedCartPole-v0", "MaskedCartPole-v0 twin"]),
+    ]
+    assert all(len(each.arm("mlp").seeds) == 1 for task in found.tasks for each in task.conditions)
+
+
+def test_the_same_environment_with_other_parameters_is_another_task(fake):
+    fake()
+    envs = [EnvSpec("FlickeringCartPole-v0"), EnvSpec("FlickeringCartPole-v0", {"burst_len": 4.0})]
+    found = compare(envs, arms=["mlp"], seeds=1, config=TINY)
+    assert [task.label for task in found.tasks] == ["FlickeringCartPole-v0", "FlickeringCartPole-v0(burst_len=4.0)"]
+    assert found.tasks[0].task.environment.params == {"flicker_prob": 0.5, "burst_len": None, "integrator": "euler"}

@@ -1,76 +1,37 @@
-"""The sentence names a winner only where there is one, and result.json is whole."""
+"""A comparison survives its file; a file that is damaged or of another version is refused and stays as it is."""
 
 import dataclasses
 import json
-import re
 
 import pytest
 
 import thrust_rl
-from thrust_rl.config import ARMS, ArmConfig, TrainConfig
-from thrust_rl.experiment.comparison import SCHEMA_VERSION, ArmResult, Comparison, versions, write_json
-from thrust_rl.experiment.jobs import Job, SeedResult, mean_of
+from comparisons_for_tests import LSTM, MLP, comparison, seed_result
+from thrust_rl.config import ARMS, ArmConfig, ConfigError, TrainConfig
+from thrust_rl.experiment.comparison import Comparison
+from thrust_rl.experiment.environment import EnvSpec
+from thrust_rl.experiment.files import versions, write_json
+from thrust_rl.experiment.jobs import EvalConfig, Job, SeedResult, area_under, mean_of
+
+TWO_TASKS = comparison(
+    {"lstm": LSTM, "mlp": MLP, "framestack:3+action": LSTM},
+    twin={"lstm": LSTM, "mlp": LSTM, "framestack:3+action": MLP},
+    tasks=("FlickeringCartPole-v0", "MaskedCartPole-v0"),
+)
 
 
-def seed_result(seed, final, best=None, params=7):
-    best = final if best is None else best
-    curve = () if final is None else (final,)
-    return SeedResult(seed, params, final, best, (128,) * len(curve), curve, len(curve), 128, 1000.0, 0.5, 0.25)
+@pytest.fixture
+def file(tmp_path):
+    write_json(tmp_path / "result.json", TWO_TASKS.to_dict())
+    return tmp_path / "result.json"
 
 
-def comparison(finals, *, status="complete", num_seeds=None):
-    """`finals`: final returns by arm, in the order of the seeds."""
-    arms = tuple(
-        ArmResult(ArmConfig(name), 3e-4, tuple(seed_result(i, final) for i, final in enumerate(values)))
-        for name, values in finals.items()
-    )
-    seeds = tuple(range(num_seeds or max(map(len, finals.values()))))
-    return Comparison("CartPole-v1", {"integrator": "euler"}, TrainConfig(), seeds, arms, status)
-
-
-def test_the_arm_that_is_ahead_on_every_seed_won():
-    sentence = comparison({"mlp": [10.0, 20.0, 30.0], "lstm": [40.0, 50.5, 60.0]}).sentence
-    assert sentence == "lstm won against mlp by 30.2: mean final return 50.2 against 20.0, ahead on 3 of 3 seeds."
-
-
-def test_one_seed_is_spoken_of_as_one():
-    assert comparison({"a": [2.0], "b": [1.0]}).sentence.endswith("ahead on 1 of 1 seed.")
-
-
-@pytest.mark.parametrize("behind", [29.0, 30.0], ids=["behind", "level"])
-def test_there_is_no_winner_without_a_lead_on_every_seed(behind):
-    sentence = comparison({"a": [100.0, 100.0, behind], "b": [10.0, 20.0, 30.0]}).sentence
-    assert sentence.startswith("No clear winner: a leads b by ")
-    assert sentence.endswith("but on only 2 of 3 seeds.")
-    assert "won" not in sentence
-
-
-def test_arms_that_are_level_do_not_lead_each_other():
-    sentence = comparison({"a": [500.0, 500.0], "b": [500.0, 500.0]}).sentence
-    assert sentence == "No clear winner: a and b are level at a mean final return of 500.0."
-
-
-def test_one_arm_has_nobody_to_win_against():
-    assert comparison({"mlp": [10.0, 20.0]}).sentence == "mlp reached a mean final return of 15.0."
-
-
-def test_of_three_arms_the_best_two_are_compared():
-    finals = {"low": [1.0, 1.0], "high": [9.0, 9.0], "middle": [5.0, 5.0]}
-    assert comparison(finals).sentence.startswith("high won against middle by 4.0:")
-    assert comparison({**finals, "middle": [3.0, 9.5]}).sentence.startswith("No clear winner: high leads middle by 2.8")
-
-
-@pytest.mark.parametrize("finals", [{"a": [None]}, {"a": [5.0, 5.0], "b": [1.0, None]}, {"a": [None], "b": [None]}])
-def test_a_run_without_a_finished_episode_leaves_nothing_to_say(finals):
-    sentence = comparison(finals).sentence
-    assert sentence.startswith("No episode finished in some runs")
-    assert not re.search(r"won|leads|reached", sentence)
-
-
-@pytest.mark.parametrize("finals", [{"a": [9.0], "b": [1.0]}, {"a": [9.0], "b": []}, {"a": [], "b": []}])
-def test_an_interrupted_comparison_names_no_winner(finals):
-    sentence = comparison(finals, status="interrupted", num_seeds=3).sentence
-    assert sentence.startswith("Interrupted: no winner is named")
+def test_an_arm_is_found_by_its_name_and_averages_its_seeds():
+    found = comparison({"lstm": [1.0, 2.0], "mlp": [5.0, 7.0]}).arm("mlp")
+    assert (found.score, found.greedy, found.final, found.best, found.auc) == (6.0, 8.0, 6.0, 16.0, -4.0)
+    assert found.recording["seed"] == 0
+    empty = comparison({"mlp": []}, seeds=(0,)).arm("mlp")
+    assert (empty.score, empty.final, empty.summary, empty.recording) == (None, None, None, None)
 
 
 def test_a_mean_with_a_missing_value_is_missing():
@@ -79,32 +40,73 @@ def test_a_mean_with_a_missing_value_is_missing():
     assert mean_of([]) is None
 
 
-def test_an_arm_is_found_by_its_name_and_averages_its_seeds():
-    found = comparison({"a": [1.0, 2.0], "b": [5.0, 7.0]}).arm("b")
-    assert (found.final, found.best, found.params) == (6.0, 6.0, 7)
-    empty = comparison({"a": []}, num_seeds=1).arm("a")
-    assert (empty.final, empty.best, empty.params) == (None, None, None)
+def test_the_area_counts_the_time_before_the_first_point_and_is_that_of_a_straight_line():
+    assert area_under((), ()) is None
+    assert area_under((50,), (7.0,)) == 7.0
+    assert area_under((100, 300), (0.0, 200.0)) == pytest.approx((0 * 100 + 200 * 100) / 300)
 
 
-@pytest.mark.parametrize("finals", [{"a": [1.0, 2.0], "b": [None, 3.0]}, {"a": [], "b": []}])
-def test_the_dictionary_survives_json_with_every_key(finals):
-    data = comparison(finals, num_seeds=2).to_dict()
+@pytest.mark.parametrize(
+    "made",
+    [TWO_TASKS, comparison({"mlp": []}, seeds=(0, 1), status="interrupted"), comparison({"lstm": LSTM, "mlp": MLP})],
+    ids=["two tasks", "nothing finished", "one task"],
+)
+def test_a_comparison_comes_back_from_its_file_as_it_was(tmp_path, made):
+    data = made.to_dict()
     assert json.loads(json.dumps(data, allow_nan=False)) == data
-    assert data["schema"] == "thrust-rl/comparison"
-    assert data["schema_version"] == SCHEMA_VERSION == 1
+    write_json(tmp_path / "result.json", data)
+    back = Comparison.load(tmp_path)
+    assert back == made == Comparison.load(tmp_path / "result.json")
+    assert back.to_dict() == data
+
+
+def test_the_dictionary_has_every_key_that_is_documented():
+    data = TWO_TASKS.to_dict()
+    assert (data["schema"], data["schema_version"]) == ("thrust-rl/comparison", 2)
     assert set(data) == {
-        *("schema", "schema_version", "status", "environment", "config", "seeds", "arms", "sentence", "versions")
+        *("schema", "schema_version", "status", "command", "config", "evaluation", "min_effect", "seeds", "tasks"),
+        *("aggregate", "sentences", "versions", "machine", "seconds"),
     }
     assert set(data["config"]) == {field.name for field in dataclasses.fields(TrainConfig)}
-    for arm in data["arms"].values():
-        assert set(arm) == {"params", "config", "mean", "seeds"}
-        assert set(arm["config"]) == {field.name for field in dataclasses.fields(ArmConfig)}
-        assert set(arm["mean"]) == {"final", "best"}
-        for seed in arm["seeds"]:
-            assert set(seed) == {
-                *("seed", "final", "best", "curve", "episodes"),
-                *("steps", "steps_per_second", "seconds_compile", "seconds_run"),
-            }
+    for task in data["tasks"]:
+        assert set(task) == {"label", "conditions", "verdict", "contrasts", "twin_effects"}
+        assert [condition["name"] for condition in task["conditions"]] == ["task", "twin"]
+        for condition in task["conditions"]:
+            assert set(condition) == {"name", "environment", "arms"}
+            assert set(condition["environment"]) == {field.name for field in dataclasses.fields(EnvSpec)}
+            for arm in condition["arms"].values():
+                assert set(arm) == {"arm", "learning_rate", "params", "mean", "summary", "seeds", "recording"}
+                assert set(arm["arm"]) == {field.name for field in dataclasses.fields(ArmConfig)}
+                for seed in arm["seeds"]:
+                    assert set(seed) == {field.name for field in dataclasses.fields(SeedResult)} - {"recording"}
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda text: text[: len(text) // 2], "is damaged"),
+        (lambda text: "", "is damaged"),
+        (lambda text: "[]", "is no thrust-rl/comparison"),
+        (lambda text: text.replace('"schema_version": 2', '"schema_version": 1'), "schema version 1, and .* version 2"),
+        (lambda text: text.replace('"thrust-rl/comparison"', '"other"'), "is no thrust-rl/comparison"),
+        (lambda text: text.replace('"arms"', '"legs"'), "is damaged"),
+        (lambda text: text.replace('"gamma": 0.99', '"gamma": 99'), "gamma is 99"),
+        (lambda text: text.replace('"curve_steps"', '"steps_of_curve"'), "is damaged"),
+    ],
+)
+def test_a_damaged_file_is_refused_by_its_name_with_a_remedy(file, damage, said):
+    file.write_text(damage(file.read_text()))
+    before = file.read_bytes()
+    with pytest.raises(ConfigError, match=said) as caught:
+        Comparison.load(file)
+    assert str(file) in str(caught.value) and "run the comparison again" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert file.read_bytes() == before
+
+
+def test_a_folder_without_a_result_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="result.json does not exist: give a folder"):
+        Comparison.load(tmp_path)
 
 
 def test_versions_name_python_and_what_decides_the_numbers():
@@ -145,8 +147,9 @@ def test_a_reader_never_sees_half_a_file(tmp_path, monkeypatch):
 
 def test_jobs_and_results_survive_the_way_to_a_worker_and_back():
     config = TrainConfig(num_steps=64, ppo=dataclasses.replace(TrainConfig().ppo, clip_range_vf=None))
+    env = EnvSpec("Pendulum-v1", {"g": 9.0}, ("mask:2", "noise:0.1"), 2, "restart", False, True)
     for arm in ARMS.values():
-        job = Job("FlickeringCartPole-v0", {"flicker_prob": 0.25, "burst_len": None}, arm, config, (3, 4))
+        job = Job(env, arm, config, (3, 4), EvalConfig(7), recorded=3, where="here")
         assert Job.from_dict(json.loads(json.dumps(job.to_dict()))) == job
-    for result in (seed_result(1, 0.1 + 0.2), seed_result(2, None)):
+    for result in (seed_result(1, 0.1 + 0.2, recorded=True), seed_result(2, 3.0)):
         assert SeedResult.from_dict(json.loads(json.dumps(dataclasses.asdict(result)))) == result

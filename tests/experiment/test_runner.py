@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from thrust_rl.config import ArmConfig, TrainConfig
+from thrust_rl.experiment.environment import EnvSpec
 from thrust_rl.experiment.jobs import Job
 from thrust_rl.experiment.process import Patience
 from thrust_rl.experiment.runner import RunError, Runner, by_arm, usable_cores
@@ -23,7 +24,7 @@ SHORT = Patience(first=3.0, later=1.5, factor=3.0, attempts=2)
 
 
 def job(arm, *seeds):
-    return Job("CartPole-v1", {}, ArmConfig(arm), CONFIG, seeds)
+    return Job(EnvSpec("CartPole-v1"), ArmConfig(arm), CONFIG, seeds)
 
 
 def jobs_of(arms, num_seeds):
@@ -290,7 +291,7 @@ def test_on_an_accelerator_a_dead_worker_is_replaced_too(bench):
 
 
 def test_only_jobs_that_differ_in_nothing_but_their_seeds_are_joined():
-    other_env = dataclasses.replace(job("a", 5), env="MaskedCartPole-v0")
+    other_env = dataclasses.replace(job("a", 5), env=EnvSpec("MaskedCartPole-v0"))
     joined = by_arm([job("a", 0), job("bb", 0), other_env, job("a", 1)])
     assert joined == [job("a", 0, 1), job("bb", 0), other_env]
 
@@ -306,7 +307,7 @@ def test_importing_the_package_changes_no_environment_variable():
     script = """
 import os
 before = dict(os.environ)
-import thrust_rl, thrust_rl.cli, thrust_rl.experiment.worker, thrust_rl.experiment.plots
+import thrust_rl, thrust_rl.cli, thrust_rl.experiment.worker, thrust_rl.experiment.plots, thrust_rl.experiment.trial
 changed = {key for key in before.keys() | os.environ.keys() if before.get(key) != os.environ.get(key)}
 raise SystemExit(repr(changed) if changed else 0)
 """

@@ -1,21 +1,29 @@
-"""The table tells every seed and the mean; progress is bars on a terminal and lines elsewhere."""
+"""The table tells what every arm reached; progress is bars on a terminal and lines elsewhere."""
 
+import dataclasses
 import io
 
 import pytest
 from rich.console import Console
 
+from comparisons_for_tests import LSTM, MLP, comparison
 from thrust_rl.config import ArmConfig, TrainConfig
-from thrust_rl.experiment.comparison import ArmResult, Comparison
-from thrust_rl.experiment.jobs import Job, SeedResult
+from thrust_rl.experiment.environment import EnvSpec
+from thrust_rl.experiment.jobs import Job
 from thrust_rl.experiment.runner import JobEvent
-from thrust_rl.experiment.terminal import LiveProgress, results_table
+from thrust_rl.experiment.tables import shown as shown_result
+from thrust_rl.experiment.terminal import LiveProgress
 
 CONFIG = TrainConfig(total_timesteps=512, num_envs=4, num_steps=32)
 
 
 def job(arm, *seeds):
-    return Job("CartPole-v1", {}, ArmConfig(arm), CONFIG, seeds)
+    return Job(EnvSpec("CartPole-v1"), ArmConfig(arm), CONFIG, seeds)
+
+
+def jobs(*arms):
+    """Two seeds of each."""
+    return [job(arm, seed) for arm in arms for seed in (0, 1)]
 
 
 def progress(arm, steps, *seeds, mean_return=None):
@@ -36,41 +44,77 @@ def bars(to):
     return [line for line in shown(to).splitlines() if "/1024" in line]
 
 
-def seed_result(seed, final, best):
-    return SeedResult(seed, 17539, final, best, (), (), 0, 512, 1234.4, 0.5, 0.25)
-
-
-def table_text(arms, status="complete"):
+def table_text(made):
     to = console(terminal=False)
-    results = tuple(ArmResult(ArmConfig(name), 3e-4, tuple(seeds)) for name, seeds in arms.items())
-    to.print(results_table(Comparison("CartPole-v1", {}, CONFIG, (0, 1), results, status)))
-    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in shown(to).splitlines() if "│" in line]
-    return shown(to), rows
+    to.print(shown_result(made), highlight=False)
+    return shown(to), [line.split() for line in shown(to).splitlines()]
 
 
-def test_the_table_has_a_row_for_every_seed_and_for_the_mean():
-    arms = {"lstm": [seed_result(0, 10.0, 20.0), seed_result(1, 30.0, 41.0)], "mlp": [seed_result(0, 1.0, 2.0)]}
-    text, rows = table_text(arms)
-    assert "CartPole-v1" in text
-    assert rows == [
-        ["lstm", "0", "10.0", "20.0", "", "1,234"],
-        ["lstm", "1", "30.0", "41.0", "", "1,234"],
-        ["lstm", "mean", "20.0", "30.5", "17,539", ""],
-        ["mlp", "0", "1.0", "2.0", "", "1,234"],
-        ["mlp", "mean", "1.0", "2.0", "17,539", ""],
-    ]
+def test_the_table_has_a_row_for_every_arm_with_its_size_and_score():
+    text, rows = table_text(comparison({"lstm": LSTM, "mlp": MLP}, twin={"lstm": MLP, "mlp": MLP}))
+    assert ["FlickeringCartPole-v0"] in rows and ["FlickeringCartPole-v0", "twin"] in rows
+    lstm, mlp = (next(row for row in rows if row[:1] == [name]) for name in ("lstm", "mlp"))
+    assert lstm[:4] == ["lstm", "17,539", "6", "461.0"] and lstm[5] == "to"
+    assert lstm[7:] == ["463.0", "461.0", "471.0", "1,234"]
+    assert mlp[:4] == ["mlp", "17,539", "6", "158.7"]
+    assert sum(row[:1] == ["lstm"] for row in rows) == 2
+
+
+def test_under_the_table_stand_all_sentences():
+    made = comparison({"lstm": LSTM, "mlp": MLP}, twin={"lstm": MLP, "mlp": MLP})
+    text = " ".join(table_text(made)[0].split())
+    assert len(made.sentences) >= 6
+    assert all(sentence in text for sentence in made.sentences)
+
+
+def test_the_table_fits_a_narrow_terminal():
+    to = Console(file=io.StringIO(), width=80, color_system=None)
+    to.print(shown_result(comparison({"lstm-reset+action+reward": LSTM, "mlp": MLP})), highlight=False)
+    lines = shown(to).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any("158.7" in line and "1,234" in line for line in lines), "numbers are not cut off"
 
 
 def test_what_is_missing_is_a_dash_in_the_table():
-    _, rows = table_text({"lstm": [seed_result(0, None, None)], "mlp": []}, status="interrupted")
-    assert rows[0][:4] == ["lstm", "0", "–", "–"]
-    assert rows[1][:4] == ["lstm", "mean", "–", "–"]
-    assert rows[2] == ["mlp", "mean", "–", "–", "–", ""]
+    made = comparison({"lstm": (), "mlp": ()}, status="interrupted", seeds=(0, 1))
+    rows = table_text(made)[1]
+    assert next(row for row in rows if row[:1] == ["lstm"])[2:] == ["0", *["–"] * 6]
+
+
+def test_every_run_is_counted_those_too_that_had_finished_before():
+    to = console(terminal=True)
+    with LiveProgress(to, jobs("a", "b")) as live:
+        live(JobEvent("kept", job("a", 0)))
+        live(JobEvent("started", job("a", 1)))
+        live(progress("a", 512, 1))
+        live(JobEvent("finished", job("a", 1)))
+    lines = shown(to).splitlines()
+    assert "1 of 4 runs had finished before and are not run again" in shown(to)
+    assert "1024/1024" in [line for line in lines if " a " in line][-1]
+    assert "2/4" in [line for line in lines if "runs" in line][-1]
+
+
+def test_the_same_arm_and_seed_on_two_tasks_is_two_runs():
+    to = console(terminal=True)
+    both = [job("a", 0), dataclasses.replace(job("a", 0), where="elsewhere")]
+    with LiveProgress(to, both) as live:
+        for one in both:
+            live(JobEvent("started", one))
+            live(JobEvent("progress", one, progress("a", 256, 0).data))
+    assert "512/1024" in bars(to)[-1]
+
+
+def test_a_finished_training_that_is_being_evaluated_says_so():
+    to = console(terminal=True)
+    with LiveProgress(to, jobs("a")) as live:
+        live(JobEvent("started", job("a", 0)))
+        live(progress("a", 512, 0, mean_return=3.0))
+    assert "evaluating" in bars(to)[-1]
 
 
 def test_elsewhere_than_on_a_terminal_there_is_one_line_per_finished_job():
     to = console(terminal=False)
-    with LiveProgress(to, ["a", "b"], steps_per_arm=1024) as live:
+    with LiveProgress(to, jobs("a", "b")) as live:
         for event in (JobEvent("started", job("a", 0)), progress("a", 256, 0), JobEvent("finished", job("a", 0))):
             live(event)
         assert len(shown(to).splitlines()) == 1
@@ -83,7 +127,7 @@ def test_elsewhere_than_on_a_terminal_there_is_one_line_per_finished_job():
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_restart_is_told_with_its_reason(terminal):
     to = console(terminal=terminal)
-    with LiveProgress(to, ["a"], steps_per_arm=1024) as live:
+    with LiveProgress(to, jobs("a")) as live:
         live(JobEvent("started", job("a", 0)))
         live(progress("a", 512, 0))
         live(JobEvent("restarted", job("a", 0), {"reason": "no sign of progress for 61 s"}))
@@ -92,22 +136,22 @@ def test_a_restart_is_told_with_its_reason(terminal):
 
 def test_a_bar_counts_the_steps_of_all_seeds_of_its_arm():
     to = console(terminal=True)
-    with LiveProgress(to, ["a", "b"], steps_per_arm=1024) as live:
+    with LiveProgress(to, jobs("a", "b")) as live:
         for event in (
             JobEvent("started", job("a", 0)),
-            progress("a", 512, 0, mean_return=21.5),
+            progress("a", 500, 0, mean_return=21.5),
             progress("a", 128, 1, mean_return=22.5),
             progress("a", 256, 1, mean_return=23.5),
         ):
             live(event)
     bar_of_a, bar_of_b = bars(to)[-2:]
-    assert "768/1024" in bar_of_a and "return   23.5" in bar_of_a
+    assert "756/1024" in bar_of_a and "return   23.5" in bar_of_a
     assert "0/1024" in bar_of_b and "waiting" in bar_of_b
 
 
 def test_a_restarted_job_starts_again_from_nothing():
     to = console(terminal=True)
-    with LiveProgress(to, ["a"], steps_per_arm=1024) as live:
+    with LiveProgress(to, jobs("a")) as live:
         live(JobEvent("started", job("a", 0)))
         live(progress("a", 512, 0))
         live(JobEvent("restarted", job("a", 0), {"reason": "it died"}))
@@ -117,7 +161,7 @@ def test_a_restarted_job_starts_again_from_nothing():
 
 def test_seeds_that_run_together_are_counted_together():
     to = console(terminal=True)
-    with LiveProgress(to, ["a"], steps_per_arm=1024) as live:
+    with LiveProgress(to, jobs("a")) as live:
         live(JobEvent("started", job("a", 0, 1)))
         live(progress("a", 256, 0, 1))
     assert "512/1024" in bars(to)[-1]
@@ -127,7 +171,7 @@ def test_seeds_that_run_together_are_counted_together():
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_quiet_console_stays_empty(terminal):
     to = Console(file=io.StringIO(), force_terminal=terminal, quiet=True)
-    with LiveProgress(to, ["a"], steps_per_arm=1024) as live:
+    with LiveProgress(to, jobs("a")) as live:
         for event in (JobEvent("started", job("a", 0)), progress("a", 256, 0), JobEvent("finished", job("a", 0))):
             live(event)
     assert shown(to) == ""

@@ -1,6 +1,7 @@
 """The real worker: events alone on its stdout, and gone as soon as its parent is."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import signal
@@ -12,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from thrust_rl.config import ARMS, TrainConfig
-from thrust_rl.experiment.jobs import Job
+from thrust_rl.experiment.environment import EnvSpec
+from thrust_rl.experiment.jobs import EvalConfig, Job
 from thrust_rl.experiment.runner import WORKER_COMMAND, RunError, Runner
 
 TINY = TrainConfig(total_timesteps=512, num_envs=4, num_steps=32)
@@ -20,8 +22,10 @@ TINY = TrainConfig(total_timesteps=512, num_envs=4, num_steps=32)
 # Training replaced by something that prints in every way there is, so that nothing has to be compiled.
 PRINTING = """
 import os, sys, numpy
+import thrust_rl.experiment.trial as trial
 import thrust_rl.training.train as module
 from thrust_rl.training.curve import LearningCurve
+from thrust_rl.training.evaluate import Episodes
 
 def train(env, arm, config, *, seeds, on_progress):
     print("stray line"); sys.stdout.write("stray words without an end"); sys.stdout.flush()
@@ -33,7 +37,12 @@ def train(env, arm, config, *, seeds, on_progress):
     curve.add(128, numpy.array([[20.0 + seeds[0]]]))
     return [module.TrainResult(seeds[0], curve, 7, 512, 1.0, 2.0, None)]
 
-module.train = train
+def evaluate(env, arm, config, state, *, episodes, greedy, seed, on_progress):
+    print("stray evaluation")
+    on_progress()
+    return Episodes(numpy.full(episodes, 30.0 + greedy), numpy.full(episodes, 9), numpy.zeros(episodes, bool))
+
+trial.train, trial.evaluate = train, evaluate
 from thrust_rl.experiment.worker import main
 main()
 """
@@ -42,6 +51,7 @@ main()
 PARENT = """
 import dataclasses, sys
 from thrust_rl.config import ARMS, TrainConfig
+from thrust_rl.experiment.environment import EnvSpec
 from thrust_rl.experiment.jobs import Job
 from thrust_rl.experiment.runner import Runner
 
@@ -51,12 +61,12 @@ with Runner(num_workers=1) as runner:
         if event.kind == "progress":
             print(runner._workers[0].process.pid, flush=True)
     runner._tell = listen
-    list(runner.run([Job("CartPole-v1", {}, ARMS["mlp"], config, (0,))]))
+    list(runner.run([Job(EnvSpec("CartPole-v1"), ARMS["mlp"], config, (0,))]))
 """
 
 
 def job(arm="mlp", env="CartPole-v1", config=TINY, seed=3):
-    return Job(env, {}, ARMS[arm], config, (seed,))
+    return Job(EnvSpec(env), ARMS[arm], config, (seed,), EvalConfig(2))
 
 
 def exists(pid):
@@ -92,9 +102,11 @@ def test_what_training_prints_does_not_end_up_among_the_events():
     events = []
     with Runner(num_workers=1, command=[sys.executable, "-c", PRINTING], listener=events.append) as runner:
         [(done, [result])] = list(runner.run([job(seed=3)]))
-    assert [event.kind for event in events] == ["started", "progress", "finished"]
+    assert [event.kind for event in events] == ["started", *["progress"] * 5, "finished"]
     assert done == job(seed=3)
     assert (result.seed, result.final, result.steps, result.steps_per_second) == (3, 23.0, 512, 256.0)
+    assert (result.score, result.greedy_score, result.auc) == (30.0, 31.0, 23.0)
+    assert result.evaluation["sampled"] == {"mean_return": 30.0, "returns": [30.0] * 2, "lengths": [9] * 2, "cut": 0}
 
 
 def test_a_job_that_cannot_be_run_is_reported_with_its_reason():
@@ -146,3 +158,44 @@ def test_a_worker_in_the_middle_of_training_ends_when_its_parent_is_killed():
         if worker is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(worker, signal.SIGKILL)
+
+
+ENVIRONMENT = """
+import gymnasium, numpy
+
+class Failing(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-1.0, 1.0, (1,), numpy.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, at=10**9):
+        self.at, self.t = at, 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return numpy.zeros(1, numpy.float32), {}
+
+    def step(self, action):
+        self.t += 1
+        if self.t == self.at:
+            raise RuntimeError("the motor is off")
+        return numpy.zeros(1, numpy.float32), float(action), self.t % 5 == 0, False, {}
+"""
+
+
+@pytest.mark.slow
+def test_an_environment_of_ones_own_is_found_beside_the_command_and_its_failure_names_it(tmp_path, monkeypatch):
+    (tmp_path / "my_tasks.py").write_text(ENVIRONMENT)
+    monkeypatch.chdir(tmp_path)
+    tiny = TrainConfig(total_timesteps=128, num_envs=4, num_steps=32)
+    own = Job(EnvSpec("my_tasks:Failing", {"at": 20}), ARMS["mlp"], tiny, (0,), EvalConfig(3))
+    with Runner(num_workers=1) as runner:
+        said = r"^mlp seed 0: environment 0 at step 20: it raised RuntimeError: the motor is off$"
+        with pytest.raises(RunError, match=said):
+            list(runner.run([own]))
+    spec = EnvSpec("my_tasks:Failing", {"at": 20}, on_env_error="restart", workers=2)
+    again = dataclasses.replace(own, env=spec, recorded=0)
+    with Runner(num_workers=1) as runner:
+        [(_, [result])] = list(runner.run([again]))
+    assert result.env_restarts == 4, "every environment failed once in its 32 steps"
+    assert result.evaluation["sampled"]["lengths"] == [5, 5, 5]
+    assert sum(result.recording["rewards"]) == result.evaluation["sampled"]["returns"][0]

@@ -1,44 +1,80 @@
-"""`compare`: train several arms on the identical stream and say which wins."""
+"""`compare`: train several arms on the identical stream, score them on fresh episodes, and say whether memory helps."""
 
+import dataclasses
+import importlib
+import importlib.util
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from thrust_rl.config import ArmConfig, TrainConfig, arm_from, require
-from thrust_rl.envs.registry import EnvParam, env_parameters, make
-from thrust_rl.experiment.comparison import ArmResult, Comparison, write_json
+from thrust_rl.config import ArmConfig, TrainConfig, require
+from thrust_rl.envs.host import OnEnvError
+from thrust_rl.experiment.comparison import ArmResult, Comparison, ConditionResult, TaskResult
+from thrust_rl.experiment.environment import EnvSpec
+from thrust_rl.experiment.files import write_json
 from thrust_rl.experiment.jobs import Job, SeedResult
+from thrust_rl.experiment.plan import Options, jobs_of, plan
 from thrust_rl.experiment.runner import JobEvent, Runner
+from thrust_rl.experiment.scale import MIN_EFFECT
+from thrust_rl.experiment.schema import RESULT_FILE
+from thrust_rl.experiment.store import RunStore, split_jobs
 
-MAX_SEED = 2**32 - 1
+Finished = list[tuple[Job, SeedResult]]
+REPORT_MODULE = "thrust_rl.experiment.report"
 
 
 def compare(
-    env: str,
+    env: str | EnvSpec | Sequence[str | EnvSpec],
     *,
     arms: Sequence[str | ArmConfig] = ("lstm", "mlp"),
-    seeds: int = 3,
+    seeds: int = 10,
     seed: int = 0,
     config: TrainConfig | None = None,
-    env_params: Mapping[str, EnvParam] | None = None,
+    env_params: Mapping[str, Any] | None = None,
+    observe: str | Sequence[str] = (),
+    env_workers: int = 0,
+    on_env_error: OnEnvError = "stop",
+    check_range: bool = True,
+    twin: bool = False,
+    previous_action: bool = False,
+    previous_reward: bool = False,
+    match_params: bool = False,
+    eval_episodes: int = 100,
+    min_effect: float = MIN_EFFECT,
     out: str | Path | None = None,
+    fresh: bool = False,
     workers: int | None = None,
     listener: Callable[[JobEvent], None] | None = None,
+    command: str | None = None,
 ) -> Comparison:
-    """Train every arm with every seed on the same environment streams.
+    """Train every arm with every seed on the same environment streams, and score it on the same fresh episodes.
 
     The runs are spread over worker processes, one per core. Ctrl-C ends them and returns what was finished,
-    with `status` "interrupted".
+    with `status` "interrupted"; the same call with the same `out` goes on from there.
 
     Args:
-        env: name of a registered environment.
-        arms: preset names or `ArmConfig`s, at least one.
+        env: name of an environment (see `envs.named.make`), or several: each is a task with a verdict of its own.
+        arms: names (see `config.arm_from`) or `ArmConfig`s, at least one.
         seeds: how many seeds each arm gets: `seed`, `seed + 1`, …
         seed: the first seed.
         config: budget, window and PPO settings.
         env_params: parameters of the environment that differ from their defaults.
-        out: folder for `result.json` and `curve.png`; created if needed. None writes nothing.
+        observe: observation models in front of the environment, as texts such as "mask:1,3".
+        env_workers: processes that step the environments of a run which are not compiled.
+        on_env_error: "stop" ends everything when an environment fails, "restart" puts a new one in its place.
+        check_range: an observation outside its space is such a failure.
+        twin: run all arms on the fully observable twin too.
+        previous_action: feed every arm its previous action.
+        previous_reward: feed every arm its previous reward.
+        match_params: give arms without memory about as many parameters as the first with memory.
+        eval_episodes: fresh episodes that score a trained policy.
+        min_effect: smallest effect of interest, as a share of the return scale.
+        out: folder for `result.json` and the report; created if needed. None writes nothing.
+        fresh: start over where `out` holds earlier runs, which are deleted.
         workers: worker processes; None is one per core this process may use.
         listener: told of every start, progress, restart and finish.
+        command: what to note as the shell command that repeats this.
 
     Raises:
         ConfigError: a setting breaks a rule; nothing has been run or written.
@@ -50,52 +86,76 @@ def compare(
         >>> compare("FlickeringCartPole-v0", arms=["mlp"], seeds=1, config=tiny).arm("mlp").params
         17539
     """
-    config = config or TrainConfig()
-    jobs = plan(env, arms=arms, seeds=seeds, seed=seed, config=config, env_params=env_params, workers=workers)
+    options = Options(
+        arms=arms,
+        seeds=seeds,
+        seed=seed,
+        config=config,
+        env_params=env_params,
+        observe=observe,
+        env_workers=env_workers,
+        on_env_error=on_env_error,
+        check_range=check_range,
+        twin=twin,
+        previous_action=previous_action,
+        previous_reward=previous_reward,
+        match_params=match_params,
+        eval_episodes=eval_episodes,
+        min_effect=min_effect,
+    )
+    planned = dataclasses.replace(plan(env, options), command=command)
+    return run(planned, out=out, fresh=fresh, workers=workers, listener=listener)
+
+
+def run(
+    planned: Comparison,
+    *,
+    out: str | Path | None = None,
+    fresh: bool = False,
+    workers: int | None = None,
+    listener: Callable[[JobEvent], None] | None = None,
+) -> Comparison:
+    """Run what was planned, save and return what came out; arguments and errors are those of `compare`."""
+    require(workers is None or workers >= 1, f"workers is {workers}: it must be at least 1")
+    started, tell = time.monotonic(), listener or (lambda event: None)
     folder = writable_folder(out) if out is not None else None
-    finished: list[tuple[Job, SeedResult]] = []
+    store = RunStore(folder, planned, fresh=fresh) if folder is not None else None
+    finished, left = split_jobs(jobs_of(planned), store)
+    if store is not None:
+        store.begin()
     complete = False
     try:
+        for job, _ in finished:
+            tell(JobEvent("kept", job))
         with Runner(num_workers=workers, listener=listener) as runner:
-            for job, results in runner.run(jobs):
-                finished += [(job, result) for result in results]
+            for job, results in runner.run(left):
+                for result in results:
+                    if store is not None:
+                        store.keep(job, result)
+                    finished.append((job, result))
         complete = True
     except KeyboardInterrupt:
         pass
     finally:
-        comparison = _assemble(jobs, finished, config, complete=complete)
-        if folder is not None and (finished or not (folder / "result.json").exists()):
+        seconds = round(time.monotonic() - started, 1)
+        comparison = assembled(planned, finished, complete=complete, seconds=seconds)
+        if folder is not None and (finished or not (folder / RESULT_FILE).exists()):
             save(comparison, folder)  # an earlier result is not replaced by an empty one
     return comparison
 
 
-def plan(
-    env: str,
-    *,
-    arms: Sequence[str | ArmConfig],
-    seeds: int,
-    seed: int,
-    config: TrainConfig,
-    env_params: Mapping[str, EnvParam] | None,
-    workers: int | None = None,
-) -> list[Job]:
-    """Check everything that can be checked before the first step, and list the runs, arm by arm.
+def assembled(planned: Comparison, finished: Finished, *, complete: bool, seconds: float) -> Comparison:
+    """The plan with what has finished filled in, in the order of the seeds."""
 
-    Raises:
-        ConfigError: a setting breaks a rule.
-    """
-    require(seeds >= 1, f"seeds is {seeds}: every arm needs at least one seed")
-    require(workers is None or workers >= 1, f"workers is {workers}: it must be at least 1")
-    require(0 <= seed <= MAX_SEED - seeds + 1, f"seed is {seed}: it must lie in [0, {MAX_SEED - seeds + 1}]")
-    require(len(arms) >= 1, "arms is empty: name at least one, for example lstm")
-    chosen = [arm_from(arm) for arm in arms]
-    names = [arm.name for arm in chosen]
-    require(len(set(names)) == len(names), f"arms are {', '.join(names)}: each needs a name of its own")
-    params = {**env_parameters(env), **(env_params or {})}
-    make(env, **params)
-    for arm in chosen:
-        config.rows_per_minibatch(arm)
-    return [Job(env, params, arm, config, (seed + i,)) for arm in chosen for i in range(seeds)]
+    def arm_with(condition: ConditionResult, arm: ArmResult) -> ArmResult:
+        mine = [result for job, result in finished if job.env == condition.environment and job.arm.name == arm.name]
+        return dataclasses.replace(arm, seeds=tuple(sorted(mine, key=lambda result: result.seed)))
+
+    def condition_with(condition: ConditionResult) -> ConditionResult:
+        return dataclasses.replace(condition, arms=tuple(arm_with(condition, arm) for arm in condition.arms))
+
+    tasks = tuple(TaskResult(task.label, tuple(map(condition_with, task.conditions))) for task in planned.tasks)
+    return dataclasses.replace(planned, tasks=tasks, status="complete" if complete else "interrupted", seconds=seconds)
 
 
 def writable_folder(path: str | Path) -> Path:
@@ -116,27 +176,19 @@ def writable_folder(path: str | Path) -> Path:
     return folder
 
 
-def save(comparison: Comparison, folder: Path) -> None:
-    """Write `result.json` and, if there is a curve, `curve.png`."""
-    write_json(folder / "result.json", comparison.to_dict())  # first: an impatient second Ctrl-C may cut the rest off
+def save(comparison: Comparison, folder: Path) -> list[Path]:
+    """Write `result.json` and the report; the paths of what was written, the result first."""
+    result = folder / RESULT_FILE
+    write_json(result, comparison.to_dict())  # first: an impatient second Ctrl-C may cut the rest off
+    return [result, *write_figures(comparison, folder)]
+
+
+def write_figures(comparison: Comparison, folder: Path) -> list[Path]:
+    """Write the report; the paths of what was written."""
+    report = importlib.import_module(REPORT_MODULE) if importlib.util.find_spec(REPORT_MODULE) else None
+    if report is not None and hasattr(report, "write_report"):
+        return list(report.write_report(comparison, folder))
     from thrust_rl.experiment.plots import plot_curves
 
     plot_curves(comparison, folder / "curve.png")
-
-
-def _assemble(
-    jobs: Sequence[Job], finished: Sequence[tuple[Job, SeedResult]], config: TrainConfig, *, complete: bool
-) -> Comparison:
-    arms = {job.arm.name: job.arm for job in jobs}
-    results = {
-        name: sorted((result for job, result in finished if job.arm.name == name), key=lambda result: result.seed)
-        for name in arms
-    }
-    return Comparison(
-        env=jobs[0].env,
-        env_params=jobs[0].env_params,
-        config=config,
-        seeds=tuple(sorted({seed for job in jobs for seed in job.seeds})),
-        arms=tuple(ArmResult(arm, config.learning_rate(arm), tuple(results[name])) for name, arm in arms.items()),
-        status="complete" if complete else "interrupted",
-    )
+    return [folder / "curve.png"]

@@ -1,48 +1,109 @@
-"""The outcome of a comparison: per arm and seed, as an object and as `result.json` (docs/result-schema.md)."""
+"""The outcome of a comparison as an object: tasks, conditions, arms and seeds; what follows from them is derived."""
 
 import dataclasses
-import importlib.metadata
-import json
-import os
-import platform
-import tempfile
-from collections.abc import Sequence
+import functools
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from thrust_rl.config import ArmConfig, TrainConfig
-from thrust_rl.experiment.jobs import SeedResult, mean_of
+from thrust_rl.experiment.environment import EnvSpec
+from thrust_rl.experiment.jobs import EvalConfig, SeedResult, mean_of
+from thrust_rl.experiment.scale import MIN_EFFECT
+from thrust_rl.experiment.statistics import ArmScores, ArmSummary, summarize
 
-SCHEMA = "thrust-rl/comparison"
-SCHEMA_VERSION = 1
-VERSIONED_PACKAGES = ("thrust-rl", "jax", "jaxlib", "equinox", "optax", "gymnasium", "numpy")
+if TYPE_CHECKING:
+    from thrust_rl.experiment.analysis import Analysis
 
 Status = Literal["complete", "interrupted"]
+ConditionName = Literal["task", "twin"]
 
 
 @dataclasses.dataclass(frozen=True)
 class ArmResult:
-    """One arm with the seeds it finished, in the order of the seeds."""
+    """One arm under one condition with the seeds it finished, in the order of the seeds."""
 
     arm: ArmConfig
     learning_rate: float
     """The one used: the arm's own, or the override."""
+    params: int | None
+    """Trainable scalars; None where they have not been counted."""
     seeds: tuple[SeedResult, ...]
 
     @property
-    def params(self) -> int | None:
-        """Trainable scalars; None before any seed finished."""
-        return self.seeds[0].params if self.seeds else None
+    def name(self) -> str:
+        """The arm's."""
+        return self.arm.name
+
+    @property
+    def score(self) -> float | None:
+        """Mean over the seeds of each seed's mean evaluation return, actions drawn."""
+        return mean_of([seed.score for seed in self.seeds])
+
+    @property
+    def greedy(self) -> float | None:
+        """The same with the likeliest actions."""
+        return mean_of([seed.greedy_score for seed in self.seeds])
 
     @property
     def final(self) -> float | None:
-        """Mean over the seeds of each seed's final mean return."""
+        """Mean over the seeds of each seed's final mean training return."""
         return mean_of([seed.final for seed in self.seeds])
 
     @property
     def best(self) -> float | None:
-        """Mean over the seeds of each seed's best mean return."""
+        """Mean over the seeds of each seed's best mean training return."""
         return mean_of([seed.best for seed in self.seeds])
+
+    @property
+    def auc(self) -> float | None:
+        """Mean over the seeds of each learning curve's mean height."""
+        return mean_of([seed.auc for seed in self.seeds])
+
+    @property
+    def recording(self) -> dict[str, Any] | None:
+        """One evaluation episode, step by step."""
+        return next((seed.recording for seed in self.seeds if seed.recording is not None), None)
+
+    @functools.cached_property
+    def summary(self) -> ArmSummary | None:
+        """Mean, median and interquartile mean of the scores, with intervals; None before any seed finished."""
+        return summarize(self.scores()) if self.seeds else None
+
+    def scores(self, only: frozenset[int] | None = None) -> ArmScores:
+        """One score per seed, for some seeds or for all."""
+        kept = [seed for seed in self.seeds if only is None or seed.seed in only]
+        return ArmScores(self.name, tuple(seed.seed for seed in kept), tuple(seed.score for seed in kept))
+
+
+@dataclasses.dataclass(frozen=True)
+class ConditionResult:
+    """All arms on one environment: a task, or its fully observable twin."""
+
+    name: ConditionName
+    environment: EnvSpec
+    arms: tuple[ArmResult, ...]
+
+    def arm(self, name: str) -> ArmResult:
+        """The arm of that name."""
+        return next(arm for arm in self.arms if arm.name == name)
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskResult:
+    """One task under all its conditions, the task itself first."""
+
+    label: str
+    conditions: tuple[ConditionResult, ...]
+
+    @property
+    def task(self) -> ConditionResult:
+        """The task itself."""
+        return self.conditions[0]
+
+    @property
+    def twin(self) -> ConditionResult | None:
+        """Its fully observable twin, if it was asked for."""
+        return next((condition for condition in self.conditions if condition.name == "twin"), None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,108 +113,73 @@ class Comparison:
     Example:
         comparison = compare("FlickeringCartPole-v0")
         print(comparison.sentence)
-        comparison.arm("lstm").final
+        comparison.arm("lstm").score
     """
 
-    env: str
-    env_params: dict[str, Any]
+    tasks: tuple[TaskResult, ...]
     config: TrainConfig
     seeds: tuple[int, ...]
     """The seeds asked for; every arm gets the same."""
-    arms: tuple[ArmResult, ...]
     status: Status
+    evaluation: EvalConfig = EvalConfig()
+    min_effect: float = MIN_EFFECT
+    """Smallest effect of interest, as a share of the return scale."""
+    command: str | None = None
+    """Repeats the comparison; None where it was not run from a shell."""
+    versions: dict[str, str] = dataclasses.field(default_factory=dict)
+    machine: dict[str, Any] = dataclasses.field(default_factory=dict)
+    seconds: float = 0.0
+    """From start to end, of the call that finished it."""
+
+    @property
+    def arms(self) -> tuple[ArmResult, ...]:
+        """The arms on the first task."""
+        return self.tasks[0].task.arms
 
     def arm(self, name: str) -> ArmResult:
-        """The arm of that name."""
-        return next(arm for arm in self.arms if arm.arm.name == name)
+        """The arm of that name on the first task."""
+        return self.tasks[0].task.arm(name)
+
+    @property
+    def env(self) -> str:
+        """The tasks' labels."""
+        return ", ".join(task.label for task in self.tasks)
+
+    @property
+    def env_params(self) -> dict[str, Any]:
+        """Parameters of the first task."""
+        return self.tasks[0].task.environment.params
+
+    @functools.cached_property
+    def analysis(self) -> "Analysis":
+        """Verdicts, contrasts, twin effects, aggregate and sentences."""
+        from thrust_rl.experiment.analysis import analyse
+
+        return analyse(self)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What came out, the verdicts first."""
+        return self.analysis.sentences
 
     @property
     def sentence(self) -> str:
-        """Which arm won, and by how much."""
-        ranked = sorted((arm for arm in self.arms if arm.final is not None), key=lambda arm: -(arm.final or 0.0))
-        if self.status == "interrupted":
-            return "Interrupted: no winner is named; the table shows the seeds that finished."
-        if len(ranked) < len(self.arms):
-            return "No episode finished in some runs: no winner can be named; give a larger budget."
-        if len(ranked) == 1:
-            return f"{ranked[0].arm.name} reached a mean final return of {ranked[0].final:.1f}."
-        return _verdict(ranked, len(self.seeds))
+        """The first of them: does memory help?"""
+        return self.sentences[0]
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON types: what `result.json` holds."""
-        return {
-            "schema": SCHEMA,
-            "schema_version": SCHEMA_VERSION,
-            "status": self.status,
-            "environment": {"name": self.env, "params": self.env_params},
-            "config": dataclasses.asdict(self.config),
-            "seeds": list(self.seeds),
-            "arms": {arm.arm.name: _arm_data(arm) for arm in self.arms},
-            "sentence": self.sentence,
-            "versions": versions(),
-        }
+        """As JSON types: what `result.json` holds (docs/result-schema.md)."""
+        from thrust_rl.experiment.schema import to_dict
 
+        return to_dict(self)
 
-def _verdict(ranked: Sequence[ArmResult], num_seeds: int) -> str:
-    """Name the first of the ranked arms the winner only where it leads all others on every seed."""
-    first, second = ranked[:2]
-    by_seed = zip(*([seed.final or 0.0 for seed in arm.seeds] for arm in ranked), strict=True)
-    leads = sum(finals[0] > max(finals[1:]) for finals in by_seed)
-    gap = (first.final or 0.0) - (second.final or 0.0)
-    names = f"{first.arm.name} {{}} {second.arm.name}"
-    if f"{gap:.1f}" == "0.0":
-        return f"No clear winner: {names.format('and')} are level at a mean final return of {first.final:.1f}."
-    numbers = f"mean final return {first.final:.1f} against {second.final:.1f}"
-    seeds = f"{leads} of {num_seeds} seed{'s' if num_seeds != 1 else ''}"
-    if leads == num_seeds:
-        return f"{names.format('won against')} by {gap:.1f}: {numbers}, ahead on {seeds}."
-    return f"No clear winner: {names.format('leads')} by {gap:.1f} on average ({numbers}) but on only {seeds}."
+    @staticmethod
+    def load(path: str | Path) -> "Comparison":
+        """Read a `result.json`, or the one in a folder.
 
+        Raises:
+            ConfigError: there is none, it is damaged, or of another version.
+        """
+        from thrust_rl.experiment.schema import load
 
-def _arm_data(arm: ArmResult) -> dict[str, Any]:
-    config = dataclasses.asdict(arm.arm) | {"encoder_sizes": list(arm.arm.encoder_sizes)}
-    return {
-        "params": arm.params,
-        "config": {**config, "learning_rate": arm.learning_rate},
-        "mean": {"final": arm.final, "best": arm.best},
-        "seeds": [_seed_data(seed) for seed in arm.seeds],
-    }
-
-
-def _seed_data(seed: SeedResult) -> dict[str, Any]:
-    return {
-        "seed": seed.seed,
-        "final": seed.final,
-        "best": seed.best,
-        "curve": {"steps": list(seed.curve_steps), "mean_return": list(seed.curve_mean_return)},
-        "episodes": seed.episodes,
-        "steps": seed.steps,
-        "steps_per_second": seed.steps_per_second,
-        "seconds_compile": seed.seconds_compile,
-        "seconds_run": seed.seconds_run,
-    }
-
-
-def versions() -> dict[str, str]:
-    """Python and the packages that decide the numbers."""
-    found = {"python": platform.python_version()}
-    for package in VERSIONED_PACKAGES:
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            found[package] = "not installed"
-    return found
-
-
-def write_json(path: Path, data: dict[str, Any]) -> None:
-    """Write a file that is either whole or not there."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(data, file, indent=1, allow_nan=False)
-            file.write("\n")
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+        return load(Path(path))

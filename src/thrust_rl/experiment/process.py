@@ -5,7 +5,9 @@ import dataclasses
 import json
 import os
 import queue
+import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -13,6 +15,8 @@ from collections.abc import Sequence
 from typing import IO, Any
 
 from thrust_rl.experiment.jobs import Job
+
+PATH_VARIABLE = "THRUST_MODULE_PATH"  # where a worker looks for modules, besides where it looks anyway
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +44,7 @@ class WorkerProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.complaints,
-            env={**os.environ, "NPROC": "1"},
+            env={**os.environ, "NPROC": "1", PATH_VARIABLE: os.pathsep.join([os.getcwd(), *sys.path])},
             encoding="utf-8",
             errors="replace",
             start_new_session=True,  # Ctrl-C reaches the parent alone, which then ends its workers
@@ -66,7 +70,7 @@ class WorkerProcess:
         """Hand it a job; a worker that has just died is noticed by its `gone` event."""
         assert self.process.stdin is not None
         self.job, self.heard, self.longest_gap = job, time.monotonic(), None
-        self.compiled.add(job.arm.name)
+        self.compiled.add(job.program)
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.write(json.dumps(job.to_dict()) + "\n")
             self.process.stdin.flush()
@@ -84,8 +88,10 @@ class WorkerProcess:
         return silence > max(patience.later, patience.factor * self.longest_gap)
 
     def end(self) -> str:
-        """Kill the process and give the last line it complained with. It holds nothing worth saving."""
-        self.process.kill()
+        """Kill the process and its children; the last line it complained with. It holds nothing worth saving."""
+        if self.process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)  # with the processes that step its environments
         self.process.wait()
         self._listener.join()
         for stream in (self.process.stdin, self.process.stdout):

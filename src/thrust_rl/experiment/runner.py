@@ -17,7 +17,7 @@ from typing import Any, Literal
 from thrust_rl.experiment.jobs import Job, SeedResult
 from thrust_rl.experiment.process import Patience, WorkerProcess
 
-EventKind = Literal["started", "progress", "finished", "restarted"]
+EventKind = Literal["started", "progress", "finished", "restarted", "kept"]
 
 POLL_SECONDS = 0.2
 HELD_UP_SECONDS = 1.0  # longer than this between two looks at the workers, and it was we who were not there
@@ -36,7 +36,7 @@ class JobEvent:
     kind: EventKind
     job: Job
     data: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """progress: the fields of `training.train.Progress`; restarted: the `reason`."""
+    """progress: the fields of `training.train.Progress`; restarted: the `reason`; kept: it had finished before."""
 
 
 class Runner:
@@ -147,7 +147,7 @@ class Runner:
         taken = {name for other in self._workers for name in other.compiled}
 
         def preference(job: Job) -> int:
-            return 0 if job.arm.name in worker.compiled else 1 if job.arm.name not in taken else 2
+            return 0 if job.program in worker.compiled else 1 if job.program not in taken else 2
 
         job = min(self._pending, key=preference)
         self._pending.remove(job)

@@ -1,36 +1,42 @@
-"""What a comparison shows on a terminal: live bars while it runs, a table when it is done."""
+"""What a comparison shows on a terminal while it runs: one bar per arm, and one that counts the runs."""
 
 import time
 from collections.abc import Sequence
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
-from thrust_rl.experiment.comparison import Comparison
+from thrust_rl.experiment.jobs import Job
 from thrust_rl.experiment.runner import JobEvent
+
+RUNS = "runs"
 
 
 class LiveProgress:
-    """One bar per arm, fed by `Runner` events; on something that is no terminal, one line per finished seed."""
+    """Bars fed by `Runner` events; on something that is no terminal, one line per finished job."""
 
-    def __init__(self, console: Console, arms: Sequence[str], *, steps_per_arm: int) -> None:
-        """`steps_per_arm`: environment steps over all seeds of one arm."""
-        self._console = console
-        self._started = time.monotonic()
+    def __init__(self, console: Console, jobs: Sequence[Job]) -> None:
+        """`jobs`: all there are, those included that have finished before."""
+        self._console, self._started, self._kept = console, time.monotonic(), 0
         self._progress = Progress(
             TextColumn("{task.description:>10}"),
             BarColumn(bar_width=None),
             MofNCompleteColumn(),
-            TextColumn("steps  {task.fields[note]}"),
+            TextColumn("{task.fields[unit]}  {task.fields[note]}"),
             TimeElapsedColumn(),
             console=console,
             disable=not console.is_terminal,
         )
+        totals: dict[str, int] = {}
+        for job in jobs:
+            totals[job.arm.name] = totals.get(job.arm.name, 0) + _steps_of(job)
         self._tasks: dict[str, TaskID] = {
-            arm: self._progress.add_task(arm, total=steps_per_arm, note="waiting", start=False) for arm in arms
+            arm: self._progress.add_task(arm, total=total, note="waiting", unit="steps", start=False)
+            for arm, total in totals.items()
         }
-        self._steps: dict[tuple[str, int], int] = {}
+        self._steps: dict[tuple[str, str, int], int] = {}
+        self._num_runs = sum(len(job.seeds) for job in jobs)
+        self._runs = self._progress.add_task("all", total=self._num_runs, note="", unit=RUNS)
 
     def __enter__(self) -> "LiveProgress":
         """Start drawing."""
@@ -39,52 +45,57 @@ class LiveProgress:
 
     def __exit__(self, *exception: object) -> None:
         """Stop drawing."""
+        self._tell_kept()
         self._progress.stop()
 
     def __call__(self, event: JobEvent) -> None:
         """Show one event."""
-        arm, task = event.job.arm.name, self._tasks[event.job.arm.name]
-        if event.kind == "started":
-            self._progress.start_task(task)
-            self._progress.update(task, note="compiling")
-        elif event.kind == "progress":
-            for seed in event.data["seeds"]:
-                self._steps[arm, seed] = event.data["steps"]
-            self._progress.update(task, completed=self._done(arm), note=_note(event))
-        elif event.kind == "restarted":
-            self._console.print(f"{event.job.label}: {event.data['reason']}; started over", style="yellow")
-            for seed in event.job.seeds:
-                self._steps[arm, seed] = 0
-        elif not self._console.is_terminal:
-            seconds = time.monotonic() - self._started
-            self._console.print(f"{event.job.label}: finished after {seconds:.0f} s")
+        job, task = event.job, self._tasks[event.job.arm.name]
+        match event.kind:
+            case "started":
+                self._tell_kept()
+                self._progress.start_task(task)
+                self._progress.update(task, note="compiling")
+            case "progress":
+                self._count(job, event.data["seeds"], event.data["steps"])
+                self._progress.update(task, note=_note(event))
+            case "restarted":
+                self._console.print(f"{job.label}: {event.data['reason']}; started over", style="yellow")
+                self._count(job, job.seeds, 0)
+            case "kept":
+                self._kept += len(job.seeds)
+                self._finish(job)
+            case "finished":
+                self._finish(job)
+                if not self._console.is_terminal:
+                    self._console.print(f"{job.label}: finished after {time.monotonic() - self._started:.0f} s")
 
-    def _done(self, arm: str) -> int:
-        return sum(steps for (name, _), steps in self._steps.items() if name == arm)
+    def _finish(self, job: Job) -> None:
+        self._count(job, job.seeds, _steps_of(job) // len(job.seeds))
+        self._progress.advance(self._runs, len(job.seeds))
+
+    def _count(self, job: Job, seeds: Sequence[int], steps: int) -> None:
+        """Every one of the seeds is so far."""
+        arm = job.arm.name
+        self._steps.update({(arm, job.where, seed): steps for seed in seeds})
+        done = sum(each for (name, _, _), each in self._steps.items() if name == arm)
+        self._progress.update(self._tasks[arm], completed=done)
+
+    def _tell_kept(self) -> None:
+        """Say once how much is not run again."""
+        if self._kept:
+            self._console.print(f"{self._kept} of {self._num_runs} runs had finished before and are not run again")
+            self._kept = 0
+
+
+def _steps_of(job: Job) -> int:
+    return job.config.num_updates * job.config.steps_per_update * len(job.seeds)
 
 
 def _note(event: JobEvent) -> str:
+    if event.data["steps"] == event.data["total_steps"]:
+        return "evaluating"
     mean_return, seconds = event.data["mean_return"], max(event.data["seconds"], 1e-9)
     rate = event.data["steps"] * len(event.data["seeds"]) / seconds
     reached = "no episode yet" if mean_return is None else f"return {mean_return:6.1f}"
     return f"{reached}  {rate / 1000:5.1f}k/s"
-
-
-def results_table(comparison: Comparison) -> Table:
-    """Final and best mean return per arm, per seed and on average."""
-    table = Table(title=f"{comparison.env}: mean return of the last ≤100 finished episodes", title_justify="left")
-    for column in ("arm", "seed"):
-        table.add_column(column)
-    for column in ("final", "best", "parameters", "steps/s"):
-        table.add_column(column, justify="right")
-    for arm in comparison.arms:
-        for seed in arm.seeds:
-            cells = (_number(seed.final), _number(seed.best), "", f"{seed.steps_per_second:,.0f}")
-            table.add_row(arm.arm.name, str(seed.seed), *cells)
-        cells = (_number(arm.final), _number(arm.best), f"{arm.params:,}" if arm.params else "–", "")
-        table.add_row(arm.arm.name, "mean", *cells, style="bold", end_section=True)
-    return table
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1f}"

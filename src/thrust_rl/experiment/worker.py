@@ -4,6 +4,7 @@ Started by `experiment.runner` as `python -m thrust_rl.experiment.worker`. Every
 compiled chunks by the thread that trains: a stalled computation is silent, and the parent notices.
 """
 
+import dataclasses
 import json
 import os
 import queue
@@ -11,13 +12,16 @@ import sys
 import threading
 from typing import IO, Any
 
-from thrust_rl.experiment.jobs import Job, SeedResult
-from thrust_rl.training.train import Progress, TrainingError, TrainResult
+from thrust_rl.envs.faults import EnvError
+from thrust_rl.experiment.jobs import Job
+from thrust_rl.experiment.process import PATH_VARIABLE
+from thrust_rl.training.train import Progress, TrainingError
 
 
 def main() -> None:
     """Serve jobs until stdin closes; then leave at once, even in the middle of one."""
     events = _private_stdout()
+    _extend_path()
     jobs: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_read_jobs, args=(jobs,), daemon=True).start()
 
@@ -29,39 +33,24 @@ def main() -> None:
 
 
 def _serve(job: Job, events: IO[str]) -> None:
-    from thrust_rl.envs.registry import make
-    from thrust_rl.training.train import train
+    from thrust_rl.experiment.trial import run
 
     def report(progress: Progress) -> None:
         _send(events, {"event": "progress", **progress._asdict()})
 
     try:
-        env = make(job.env, **job.env_params)
-        results = train(env, job.arm, job.config, seeds=job.seeds, on_progress=report)
-    except (TrainingError, ValueError, TypeError) as error:
-        _send(events, {"event": "error", "message": str(error)})
+        results = run(job, report)
+    except (TrainingError, EnvError, ValueError, TypeError) as error:
+        _send(events, {"event": "error", "message": " ".join(str(error).split())})
         return
-    _send(events, {"event": "result", "seeds": [_as_data(result) for result in results]})
+    _send(events, {"event": "result", "seeds": [dataclasses.asdict(result) for result in results]})
 
 
-def _as_data(result: TrainResult) -> dict[str, Any]:
-    import dataclasses
-
-    return dataclasses.asdict(
-        SeedResult(
-            seed=result.seed,
-            params=result.params,
-            final=result.curve.final,
-            best=result.curve.best,
-            curve_steps=tuple(result.curve.steps),
-            curve_mean_return=tuple(result.curve.mean_return),
-            episodes=result.curve.episodes,
-            steps=result.steps,
-            steps_per_second=result.steps_per_second,
-            seconds_compile=result.seconds_compile,
-            seconds_run=result.seconds_run,
-        )
-    )
+def _extend_path() -> None:
+    """Find the modules that the parent finds, those of the current directory too."""
+    for entry in os.environ.get(PATH_VARIABLE, "").split(os.pathsep):
+        if entry and entry not in sys.path:
+            sys.path.append(entry)
 
 
 def _private_stdout() -> IO[str]:

@@ -1,6 +1,7 @@
 """Evaluation apart from training: fresh episodes with fixed seeds, the same ones for every arm and training seed."""
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -24,6 +25,7 @@ from thrust_rl.types import Frame, Memory, StreamKeys
 
 EVALUATION_SEED = 1_000_003  # of the episodes; a training run with this very seed would see them
 HOST_STEPS = 100_000  # of one host environment, at most: an episode that never ends is cut there
+REPORT_EVERY = 256  # steps
 
 
 class Episodes(NamedTuple):
@@ -55,6 +57,7 @@ def evaluate(
     episodes: int = 100,
     greedy: bool = False,
     seed: int = EVALUATION_SEED,
+    on_progress: Callable[[], None] | None = None,
 ) -> Episodes:
     """Play fresh episodes with a trained policy, which learns nothing from them.
 
@@ -69,6 +72,7 @@ def evaluate(
         episodes: how many.
         greedy: take the likeliest action instead of a drawn one.
         seed: of the episodes: the same one gives every policy the same first states and the same blanks.
+        on_progress: called every so often while the host steps environments.
 
     Raises:
         ConfigError: `episodes` is less than 1.
@@ -84,7 +88,8 @@ def evaluate(
     policy, moments = state.learner.policy, state.moments
     task = Task.of(env, arm)
     if not isinstance(env, FunctionalEnv):
-        return _on_host(env, task, config, policy, moments, episodes, greedy, seed)
+        report = on_progress or (lambda: None)
+        return _on_host(env, task, config, policy, moments, episodes, greedy, seed, report)
     streams = environment_keys(jax.random.key(np.uint32(seed)), episodes)
     played = _compiled(env, task, config, greedy, policy, moments, streams)
     returns, lengths, over = (np.asarray(leaf) for leaf in (played.episode_return, played.length, played.over))
@@ -161,23 +166,31 @@ def _on_host(
     episodes: int,
     greedy: bool,
     seed: int,
+    report: Callable[[], None],
 ) -> Episodes:
     """Rounds of at most `num_envs` environments, each of which plays its first episode under a seed of its own."""
     rounds = []
     for first in range(0, episodes, config.num_envs):
         envs = env.start(config.num_envs)
         try:
-            rounds.append(_round(envs, task, config, policy, moments, greedy, seed + first))
+            rounds.append(_round(envs, task, config, policy, moments, greedy, seed + first, report))
         finally:
             envs.close()
     return Episodes(*(np.concatenate(leaves)[:episodes] for leaves in zip(*rounds, strict=True)))
 
 
 def _round(
-    envs: HostedEnvs, task: Task, config: TrainConfig, policy: ActorCritic, moments: PyTree, greedy: bool, seed: int
+    envs: HostedEnvs,
+    task: Task,
+    config: TrainConfig,
+    policy: ActorCritic,
+    moments: PyTree,
+    greedy: bool,
+    seed: int,
+    report: Callable[[], None],
 ) -> Episodes:
     """The first episode of every environment."""
-    receive, decide = _host_calls(task, config, greedy)
+    receive, decide = host_calls(task, config, greedy)
     frames = envs.begin(seed)
     streams = environment_keys(jax.random.key(np.uint32(seed)), config.num_envs)
     now = receive(policy, moments, Frame(frames.obs, frames.info["blank"]), None, None)
@@ -185,6 +198,8 @@ def _round(
     over = np.zeros(config.num_envs, bool)
     for t in range(HOST_STEPS):
         now, action = decide(policy, now, streams, np.int32(t + 1))
+        if t % REPORT_EVERY == 0:
+            report()
         hosted = envs.step(task.actions.to_env(np.asarray(action)))
         returns += np.where(over, 0.0, hosted.result.reward)
         length += ~over
@@ -199,7 +214,7 @@ def _round(
 
 
 @functools.lru_cache(maxsize=16)
-def _host_calls(task: Task, config: TrainConfig, greedy: bool) -> Any:
+def host_calls(task: Task, config: TrainConfig, greedy: bool) -> Any:
     """The two compiled calls of a step."""
 
     @jax.jit

@@ -1,0 +1,111 @@
+"""What environments there are: names at once, and for some of them their spaces, which takes building one."""
+
+import dataclasses
+import importlib.util
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+from gymnasium.envs.registration import EnvSpec, registry
+
+from thrust_rl.config import ConfigError
+from thrust_rl.envs.named import VELOCITY_MASKED, make, twin_of_task
+from thrust_rl.envs.registry import ENVIRONMENTS, env_parameters
+from thrust_rl.envs.returns import return_bounds
+
+# What Gymnasium's groups of environments need beside Gymnasium.
+NEEDS = {"box2d": "Box2D", "mujoco": "mujoco", "phys2d": "jax", "tabular": "jax"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One environment, as far as it is known without training on it."""
+
+    name: str
+    kind: str
+    """compiled, or host: stepped by Python."""
+    observation: str
+    action: str
+    has_twin: bool
+    """Whether its fully observable twin is known."""
+    bounds: tuple[float, float] | None
+    """Lowest and highest return of an episode, if known."""
+    params: dict[str, Any]
+    """Its parameters with their defaults, where they are known."""
+    problem: str | None = None
+    """Why it could not be built."""
+
+
+def own() -> list[Entry]:
+    """The library's own environments, and the velocity-masked classics.
+
+    Example:
+        >>> [entry.name for entry in own() if entry.kind == "compiled"]
+        ['CartPole-v1', 'FlickeringCartPole-v0', 'MaskedCartPole-v0']
+    """
+    return [described(name) for name in (*ENVIRONMENTS, *VELOCITY_MASKED)]
+
+
+def described(name: str, observe: Sequence[str] = ()) -> Entry:
+    """One environment: it is built to ask for its spaces. One that cannot be built says why.
+
+    Raises:
+        ConfigError: no environment has that name.
+    """
+    kind = "compiled" if name in ENVIRONMENTS else "host"
+    params = dict(env_parameters(name)) if name in ENVIRONMENTS else {}
+    bounds = return_bounds(name, {})
+    try:
+        env = make(name, observe=observe)
+    except ConfigError as error:
+        if "cannot be built" not in str(error):
+            raise
+        return Entry(name, kind, "", "", False, bounds, params, problem=str(error))
+    spaces = brief(env.observation_space), brief(env.action_space)
+    return Entry(name, kind, *spaces, twin_of_task(env) is not None, bounds, params)
+
+
+def brief(space: gymnasium.Space[Any]) -> str:
+    """A space in a few words.
+
+    Example:
+        >>> brief(gymnasium.spaces.Dict({"image": gymnasium.spaces.Box(0, 255, (7, 7, 3), "uint8")}))
+        'Dict(image: Box 7x7x3 uint8)'
+    """
+    match space:
+        case gymnasium.spaces.Box():
+            return f"Box {'x'.join(map(str, space.shape)) or 'scalar'} {space.dtype}"
+        case gymnasium.spaces.Discrete():
+            return f"Discrete {space.n}"
+        case gymnasium.spaces.Dict():
+            return f"Dict({', '.join(f'{name}: {brief(inner)}' for name, inner in space.spaces.items())})"
+        case gymnasium.spaces.Tuple():
+            return f"Tuple({', '.join(map(brief, space.spaces))})"
+    return str(space)
+
+
+def host_names() -> list[str]:
+    """Gymnasium's registered names whose packages are there, the newest version of each, without ours.
+
+    Nothing is built, so a name in this list may still fail to build.
+
+    Example:
+        >>> {"Pendulum-v1", "MountainCarContinuous-v0"} <= set(host_names())
+        True
+    """
+    newest: dict[str, EnvSpec] = {}
+    for spec in registry.values():
+        key = spec.name if spec.namespace is None else f"{spec.namespace}/{spec.name}"
+        before = newest.get(key)
+        if _is_there(spec) and (before is None or (spec.version or 0) > (before.version or 0)):
+            newest[key] = spec
+    return sorted(spec.id for spec in newest.values() if spec.namespace != "thrust")
+
+
+def _is_there(spec: EnvSpec) -> bool:
+    """Whether what the environment is made of can be imported, as far as can be told without importing it."""
+    if not isinstance(spec.entry_point, str):
+        return True
+    parts = spec.entry_point.partition(":")[0].split(".")
+    needed = [parts[0]] + ([NEEDS[parts[2]]] if parts[:2] == ["gymnasium", "envs"] and parts[2] in NEEDS else [])
+    return all(importlib.util.find_spec(package) is not None for package in needed)

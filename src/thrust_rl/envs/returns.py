@@ -1,0 +1,35 @@
+"""The range of an episode's return, where it is known before any run."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from thrust_rl.envs.named import VELOCITY_MASKED
+from thrust_rl.envs.registry import ENVIRONMENTS
+
+# Lowest and highest return of an episode under the registered time limit, from each environment's own rewards.
+KNOWN_RETURNS = {
+    "CartPole-v0": (0.0, 200.0),  # 1 a step, 200 steps
+    "CartPole-v1": (0.0, 500.0),  # 1 a step, 500 steps
+    "Acrobot-v1": (-500.0, 0.0),  # -1 a step, 500 steps
+    "MountainCar-v0": (-200.0, 0.0),  # -1 a step, 200 steps
+    "Pendulum-v1": (-3254.8, 0.0),  # at worst -(π² + 0.1·8² + 0.001·2²) a step, 200 steps
+    "FrozenLake-v1": (0.0, 1.0),  # 1 for the goal
+    "FrozenLake8x8-v1": (0.0, 1.0),
+    "Blackjack-v1": (-1.0, 1.0),  # without the bonus for a natural
+}
+
+
+def return_bounds(name: str, params: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Lowest and highest return of an episode; None where they are not known, which is the honest answer for most.
+
+    A parameter of one of Gymnasium's environments may change its rewards or its time limit, so with parameters their
+    range counts as unknown. A reward threshold is no bound.
+
+    Example:
+        >>> return_bounds("FlickeringCartPole-v0", {"flicker_prob": 0.3}), return_bounds("LunarLander-v3", {})
+        ((0.0, 500.0), None)
+    """
+    if name in ENVIRONMENTS:
+        return KNOWN_RETURNS["CartPole-v1"]
+    target = VELOCITY_MASKED.get(name, (name, ""))[0].removeprefix("gymnasium:")
+    return None if params else KNOWN_RETURNS.get(target)

@@ -1,0 +1,124 @@
+"""What a comparison says in words, the verdict first."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from thrust_rl.experiment.aggregate import Aggregate
+from thrust_rl.experiment.comparison import Comparison, TaskResult
+from thrust_rl.experiment.contrast import Contrast
+from thrust_rl.experiment.scale import ReturnScale
+from thrust_rl.experiment.verdict import MIN_SEEDS, decimals
+
+if TYPE_CHECKING:
+    from thrust_rl.experiment.analysis import TaskAnalysis
+
+INTERRUPTED = "Interrupted: no verdict; the table shows the seeds that finished. The same command with --out goes on."
+
+
+def sentences(
+    comparison: Comparison,
+    pair: tuple[str, str] | None,
+    tasks: Sequence["TaskAnalysis"],
+    together: Aggregate | None,
+) -> tuple[str, ...]:
+    """One verdict per task, then what memory alone does, the twins, all tasks at once, and what to know."""
+    said: list[str] = []
+    if comparison.status == "interrupted":
+        said.append(INTERRUPTED)
+    several = len(comparison.tasks) > 1
+    for task, analysis in zip(comparison.tasks, tasks, strict=True):
+        prefix = f"{task.label}: " if several else ""
+        if comparison.status == "complete":
+            said.append(prefix + _verdict(task, analysis, pair))
+    for task, analysis in zip(comparison.tasks, tasks, strict=True):
+        prefix = f"{task.label}: " if several else ""
+        said += [prefix + one for one in _further(analysis, comparison.min_effect)]
+    if together is not None:
+        said.append(_aggregate(together, pair))
+    if comparison.status == "complete":
+        said += _beforehand(comparison, pair, tasks)
+    return (*said, *_warnings(comparison))
+
+
+def _verdict(task: TaskResult, analysis: "TaskAnalysis", pair: tuple[str, str] | None) -> str:
+    if analysis.verdict is not None:
+        return analysis.verdict.sentence
+    arms = [arm for arm in task.task.arms if arm.seeds]
+    if len(arms) < len(task.task.arms):
+        return "No verdict: some arms have no finished seed; run them, or drop them."
+    if len(arms) == 1:
+        return f"{arms[0].name} reached a mean evaluation return of {arms[0].score:.1f}; give a second arm to compare."
+    if pair is not None or not analysis.contrasts:
+        return "No verdict: the arms have no seed in common; run both with the same seeds."
+    return (
+        "No verdict about memory: that takes an arm with memory and one without."
+        f" {_difference(analysis.contrasts[0].contrast, analysis.scale)}."
+    )
+
+
+def _further(analysis: "TaskAnalysis", min_effect: float) -> list[str]:
+    said = [
+        f"Memory alone, the same network with and without it: {_difference(one.contrast, analysis.scale)}."
+        for one in analysis.contrasts
+        if one.about == "memory alone"
+    ]
+    return [*said, *(analysis.twin_effects.sentences if analysis.twin_effects is not None else ())]
+
+
+def _difference(contrast: Contrast, scale: ReturnScale | None) -> str:
+    """The paired difference with its interval."""
+    paired = contrast.paired
+    digits = decimals(0.05 * scale.size if scale is not None else abs(paired.mean))
+    said = f"{contrast.first} minus {contrast.second} is {paired.mean:+z.{digits}f}"
+    if paired.interval is None or paired.num_seeds < MIN_SEEDS:
+        return f"{said} (too few seeds for an interval)"
+    interval = paired.interval
+    return (
+        f"{said} ({100 * interval.confidence:.3g} % interval {interval.low:+z.{digits}f} to"
+        f" {interval.high:+z.{digits}f}; p = {paired.p_value:.2g}; ahead on {paired.ahead} of {paired.num_seeds} seeds)"
+    )
+
+
+def _aggregate(together: Aggregate, pair: tuple[str, str] | None) -> str:
+    over = f"Over {len(together.tasks)} tasks, scores from 0 to 1 on each"
+    each = ", ".join(f"{arm.name} {arm.iqm.value:.2f}" for arm in together.arms)
+    said = f"{over}: interquartile mean {each}"
+    if pair is None or together.difference is None or together.difference.interval is None:
+        return f"{said}."
+    value, interval = together.difference.value, together.difference.interval
+    percent = f"{100 * interval.confidence:.3g} % interval"
+    return (
+        f"{said}; {pair[0]} minus {pair[1]} is {value:+z.2f} ({percent} {interval.low:+z.2f} to {interval.high:+z.2f})."
+    )
+
+
+def _beforehand(comparison: Comparison, pair: tuple[str, str] | None, tasks: Sequence["TaskAnalysis"]) -> list[str]:
+    """What was fixed before the first run."""
+    scales = list(dict.fromkeys(task.scale.describe() for task in tasks if task.scale is not None))
+    if pair is None or not scales:
+        return []
+    seeds, share = len(comparison.seeds), f"{100 * comparison.min_effect:.3g} %"
+    return [
+        f"Fixed beforehand: {pair[0]} against {pair[1]}, {seeds} seed{'s' if seeds > 1 else ''},"
+        f" {comparison.evaluation.episodes} evaluation episodes each.",
+        f"Smallest effect of interest: {share} of {scales[0] if len(scales) == 1 else 'every return scale'}.",
+    ]
+
+
+def _warnings(comparison: Comparison) -> list[str]:
+    """What a reader of the numbers has to know."""
+    said = []
+    fed = [arm.name for arm in comparison.arms if arm.arm.previous_action or arm.arm.previous_reward]
+    if fed:
+        said.append(f"Fed with their previous action or reward, a memory channel of its own: {', '.join(fed)}.")
+    restarts = sum(
+        seed.env_restarts
+        for task in comparison.tasks
+        for condition in task.conditions
+        for arm in condition.arms
+        for seed in arm.seeds
+    )
+    if restarts:
+        what = "environment failed and was" if restarts == 1 else "environments failed and were"
+        said.append(f"{restarts} {what} replaced while training; the episodes count as truncated.")
+    return said

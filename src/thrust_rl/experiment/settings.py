@@ -1,0 +1,74 @@
+"""What decides the numbers of a comparison, as JSON types, and where two of them differ."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from thrust_rl.experiment.comparison import Comparison
+from thrust_rl.experiment.environment import EnvSpec
+from thrust_rl.experiment.jobs import Job
+from thrust_rl.experiment.schema import arm_data, plain
+
+ABSENT, PRESENT = "absent", "present"
+
+
+def settings_of(comparison: Comparison) -> dict[str, Any]:
+    """Everything but the seeds: which of them have run changes no other."""
+    return {
+        "config": dataclasses.asdict(comparison.config),
+        "evaluation": dataclasses.asdict(comparison.evaluation),
+        "tasks": {
+            task.label: {
+                condition.name: {
+                    "environment": _env_data(condition.environment),
+                    "arms": {arm.name: arm_data(arm.arm) for arm in condition.arms},
+                }
+                for condition in task.conditions
+            }
+            for task in comparison.tasks
+        },
+    }
+
+
+def settings_of_run(job: Job, seed: int, versions: dict[str, str]) -> dict[str, Any]:
+    """Everything that decides the result of one seed."""
+    return {
+        "environment": _env_data(job.env),
+        "arm": arm_data(job.arm),
+        "config": dataclasses.asdict(job.config),
+        "evaluation": dataclasses.asdict(job.evaluation),
+        "seed": seed,
+        "recorded": job.recorded == seed,
+        "versions": versions,
+    }
+
+
+def digest_of(data: dict[str, Any]) -> str:
+    """A short text that is equal for equal data."""
+    return hashlib.sha256(json.dumps(plain(data), sort_keys=True).encode()).hexdigest()
+
+
+def differing(before: Any, now: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Where two settings differ: the path to it, and both values.
+
+    Example:
+        >>> list(differing({"ppo": {"gamma": 0.9}}, {"ppo": {"gamma": 0.99}}))
+        [('ppo.gamma', 0.9, 0.99)]
+    """
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in dict.fromkeys([*before, *now]):
+            inner = f"{path}.{key}" if path else key
+            yield from differing(before.get(key, ABSENT), now.get(key, ABSENT), inner)
+    elif before != now:
+        yield path, before, now
+
+
+def shown(value: Any) -> str:
+    """A setting for a message; a whole section by its name alone."""
+    return PRESENT if isinstance(value, dict) else value if value == ABSENT else repr(value)
+
+
+def _env_data(spec: EnvSpec) -> dict[str, Any]:
+    return {key: value for key, value in spec.to_dict().items() if key != "workers"}  # they change no number

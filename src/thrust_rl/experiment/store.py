@@ -1,0 +1,133 @@
+"""The folder of a comparison: finished runs, kept one by one, so that an interrupted comparison goes on."""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from thrust_rl.config import ConfigError, require
+from thrust_rl.experiment.comparison import Comparison
+from thrust_rl.experiment.files import read_json, write_json
+from thrust_rl.experiment.jobs import Job, SeedResult
+from thrust_rl.experiment.schema import RESULT_FILE, plain
+from thrust_rl.experiment.settings import differing, digest_of, settings_of, settings_of_run, shown
+
+RUN, PLAN = "thrust-rl/run", "thrust-rl/plan"
+VERSION = 1
+PLAN_FILE = "plan.json"
+
+
+class RunStore:
+    """Finished runs under `folder/runs`, each a file that is whole or not there.
+
+    Args:
+        folder: of the comparison; it exists.
+        planned: the comparison before any run.
+        fresh: begin anew: what earlier runs left is deleted.
+
+    Raises:
+        ConfigError: the folder holds runs made with other settings; those that differ are named.
+    """
+
+    def __init__(self, folder: Path, planned: Comparison, *, fresh: bool = False) -> None:
+        self._runs, self._versions = folder / "runs", planned.versions
+        if fresh:
+            _clear(self._runs)
+        else:
+            _require_same(folder, self._runs / PLAN_FILE, _plan_data(planned))
+        self._planned = planned
+
+    def begin(self) -> None:
+        """Note what the folder is for."""
+        self._runs.mkdir(exist_ok=True)
+        write_json(self._runs / PLAN_FILE, _plan_data(self._planned))
+
+    def find(self, job: Job, seed: int) -> SeedResult | None:
+        """The result of a run that finished before.
+
+        Raises:
+            ConfigError: its file is damaged, or was made with other settings.
+        """
+        path = self._path(job, seed)
+        if not path.exists():
+            return None
+        remedy = "delete it, and the run is done again"
+        data = read_json(path, schema=RUN, version=VERSION, remedy=remedy)
+        settings = settings_of_run(job, seed, self._versions)
+        try:
+            fits, result = data["digest"] == digest_of(settings), SeedResult.from_dict(data["result"])
+            require(not fits or data["check"] == digest_of(data["result"]), "its content was changed")
+        except (ConfigError, KeyError, TypeError) as error:
+            raise ConfigError(f"{path} is damaged ({error}): {remedy}") from error
+        if not fits:
+            changes = _changes(data["settings"], plain(settings))
+            raise ConfigError(f"{path} was made with other settings ({changes}): {remedy}")
+        return result
+
+    def keep(self, job: Job, result: SeedResult) -> None:
+        """Write a finished run."""
+        settings, data = settings_of_run(job, result.seed, self._versions), dataclasses.asdict(result)
+        written = {"digest": digest_of(settings), "check": digest_of(data), "settings": settings, "result": data}
+        write_json(self._path(job, result.seed), {"schema": RUN, "schema_version": VERSION, **written}, indent=None)
+
+    def _path(self, job: Job, seed: int) -> Path:
+        condition = "twin" if job.env.twin else "task"
+        task = dataclasses.replace(job.env, twin=False).label
+        return self._runs / f"{slug(task)}-{condition}-{slug(job.arm.name)}-{seed}.json"
+
+
+def slug(name: str) -> str:
+    """A name as a part of a file name; different names stay different.
+
+    Example:
+        >>> slug("CartPole-v1|mask:1,3")[:20]
+        'CartPole-v1_mask_1_3'
+    """
+    safe = re.sub(r"[^A-Za-z0-9.+-]", "_", name)
+    return safe[:80] if safe == name and len(name) <= 80 else f"{safe[:80]}_{digest_of({'name': name})[:6]}"
+
+
+def split_jobs(jobs: Sequence[Job], store: "RunStore | None") -> tuple[list[tuple[Job, SeedResult]], list[Job]]:
+    """What has finished before, and what is left to do."""
+    kept: list[tuple[Job, SeedResult]] = []
+    left: list[Job] = []
+    for job in jobs:
+        results = [None if store is None else store.find(job, seed) for seed in job.seeds]
+        found = [result for result in results if result is not None]
+        if len(found) == len(job.seeds):
+            kept += [(job, result) for result in found]
+        else:
+            left.append(job)
+    return kept, left
+
+
+def _clear(runs: Path) -> None:
+    """Delete what earlier comparisons left, and nothing else that may lie there."""
+    if (runs / PLAN_FILE).exists():
+        for path in runs.glob("*.json"):
+            path.unlink()
+
+
+def _plan_data(planned: Comparison) -> dict[str, Any]:
+    settings = plain({**settings_of(planned), "first_seed": planned.seeds[0], "versions": planned.versions})
+    return {"schema": PLAN, "schema_version": VERSION, "settings": settings}
+
+
+def _require_same(folder: Path, path: Path, now: dict[str, Any]) -> None:
+    """Refuse a folder that holds something else."""
+    if not path.exists():
+        require(
+            not (folder / RESULT_FILE).exists(),
+            f"out is {folder}: it holds a {RESULT_FILE} without the runs it came from, so this comparison cannot go on"
+            " from there; give another folder, or --fresh to replace it",
+        )
+        return
+    remedy = "give another folder, or --fresh to start over"
+    before = read_json(path, schema=PLAN, version=VERSION, remedy=remedy)
+    changes = _changes(before.get("settings", {}), now["settings"])
+    require(not changes, f"out is {folder}: it holds runs made with other settings ({changes}); {remedy}")
+
+
+def _changes(before: Any, now: Any) -> str:
+    return "; ".join(f"{path} is {shown(old)} there and {shown(new)} here" for path, old, new in differing(before, now))

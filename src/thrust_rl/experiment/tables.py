@@ -1,0 +1,82 @@
+"""What a comparison shows on a terminal when it is done: a table per condition, and what it says in words."""
+
+from collections.abc import Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from thrust_rl.envs.catalogue import Entry
+from thrust_rl.experiment.comparison import ArmResult, Comparison, ConditionResult
+from thrust_rl.experiment.statistics import Estimate
+
+RIGHT = ("params", "seeds", "score", "95 % interval", "greedy", "final", "best", "steps/s")
+
+
+def shown(comparison: Comparison) -> Group:
+    """Everything there is to say: tables, then sentences, then notes."""
+    parts: list[RenderableType] = [
+        condition_table(condition) for task in comparison.tasks for condition in task.conditions
+    ]
+    parts.append(
+        Text(
+            "score: mean return of fresh evaluation episodes, actions drawn; greedy: likeliest actions;"
+            " final, best: of the training curve",
+            style="dim",
+        )
+    )
+    for index, sentence in enumerate(comparison.sentences):
+        parts.append(Text(sentence, style="bold" if index == 0 else ""))
+    verdicts = [analysis.verdict for analysis in comparison.analysis.tasks if analysis.verdict]
+    notes = [note for verdict in verdicts if verdict.kind != "withheld" for note in verdict.notes]
+    parts += [Text(f"Note: {note}.", style="dim") for note in dict.fromkeys(notes)]
+    return Group(*parts)
+
+
+def condition_table(condition: ConditionResult) -> Table:
+    """One row per arm, over its seeds."""
+    table = Table(title=condition.environment.label, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("arm", overflow="fold")
+    for column in RIGHT:
+        table.add_column(column, justify="right", no_wrap=True)
+    for arm in condition.arms:
+        table.add_row(arm.name, *_cells(arm))
+    return table
+
+
+def _cells(arm: ArmResult) -> list[str]:
+    summary = arm.summary
+    speeds = [seed.steps_per_second for seed in arm.seeds]
+    return [
+        "–" if arm.params is None else f"{arm.params:,}",
+        str(len(arm.seeds)),
+        _number(arm.score),
+        _interval(summary.mean if summary else None),
+        _number(arm.greedy),
+        _number(arm.final),
+        _number(arm.best),
+        f"{sum(speeds) / len(speeds):,.0f}" if speeds else "–",
+    ]
+
+
+def _interval(estimate: Estimate | None) -> str:
+    interval = estimate.interval if estimate else None
+    return "–" if interval is None else f"{interval.low:.1f} to {interval.high:.1f}"
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f}"
+
+
+def environments_table(entries: Sequence[Entry]) -> Table:
+    """One row per environment; what could not be built says why."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for column in ("environment", "stepped", "observations", "actions", "twin", "returns", "parameters"):
+        table.add_column(column, overflow="fold")
+    for entry in entries:
+        bounds = "unknown" if entry.bounds is None else f"{entry.bounds[0]:g} to {entry.bounds[1]:g}"
+        params = ", ".join(f"{key}={value}" for key, value in entry.params.items())
+        spaces = (entry.observation, entry.action) if entry.problem is None else (entry.problem, "")
+        table.add_row(entry.name, entry.kind, *spaces, "known" if entry.has_twin else "–", bounds, params)
+    return table

@@ -1,0 +1,110 @@
+"""One job from the first step to its score: train, then evaluate apart from training."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from thrust_rl.experiment.jobs import Job, SeedResult, area_under
+from thrust_rl.training.evaluate import Episodes, evaluate
+from thrust_rl.training.record import Recording, record
+from thrust_rl.training.train import Progress, TrainResult, train
+
+DIGITS = 4  # significant, of what is recorded
+
+
+def run(job: Job, report: Callable[[Progress], None]) -> list[SeedResult]:
+    """Train every seed of a job, and play its evaluation episodes.
+
+    Args:
+        job: what to do.
+        report: told of progress, in evaluation too.
+
+    Raises:
+        ConfigError: a setting breaks a rule.
+        TrainingError: training cannot go on.
+        EnvError: a host environment failed.
+    """
+    env = job.env.build()
+    return [
+        _scored(job, result, report) for result in train(env, job.arm, job.config, seeds=job.seeds, on_progress=report)
+    ]
+
+
+def _scored(job: Job, result: TrainResult, report: Callable[[Progress], None]) -> SeedResult:
+    env, curve, state = job.env.in_process().build(), result.curve, result.state
+    here = Progress((result.seed,), result.steps, result.steps, curve.final, result.seconds_run)
+    played = {}
+    for name in ("sampled", "greedy"):
+        report(here)
+        episodes = evaluate(
+            env,
+            job.arm,
+            job.config,
+            state,
+            episodes=job.evaluation.episodes,
+            greedy=name == "greedy",
+            seed=job.evaluation.seed,
+            on_progress=lambda: report(here),
+        )
+        played[name] = episode_data(episodes)
+    recording = None
+    if result.seed == job.recorded:
+        report(here)
+        kept = record(env, job.arm, job.config, state, seed=job.evaluation.seed)
+        recording = {"seed": result.seed, **recording_data(kept)}
+    return SeedResult(
+        seed=result.seed,
+        params=result.params,
+        final=curve.final,
+        best=curve.best,
+        auc=area_under(tuple(curve.steps), tuple(curve.mean_return)),
+        curve_steps=tuple(curve.steps),
+        curve_mean_return=tuple(curve.mean_return),
+        episodes=curve.episodes,
+        steps=result.steps,
+        steps_per_second=result.steps_per_second,
+        seconds_compile=result.seconds_compile,
+        seconds_run=result.seconds_run,
+        evaluation=played,
+        env_restarts=result.env_restarts,
+        recording=recording,
+    )
+
+
+def episode_data(episodes: Episodes) -> dict[str, Any]:
+    """Evaluation episodes as JSON types; returns to four decimals."""
+    returns = np.round(episodes.episode_return, 4)
+    return {
+        "mean_return": round(float(returns.mean()), 4),
+        "returns": returns.tolist(),
+        "lengths": episodes.length.tolist(),
+        "cut": int(episodes.cut.sum()),
+    }
+
+
+def recording_data(recording: Recording) -> dict[str, Any]:
+    """A recorded episode as JSON types; numbers to four digits, null where one is not finite."""
+    return {
+        "observations": rounded(recording.obs),
+        "blanks": recording.blank.tolist(),
+        "actions": rounded(recording.action),
+        "rewards": rounded(recording.reward),
+        "states": rounded(recording.state),
+    }
+
+
+def rounded(array: Any) -> Any:
+    """Nested lists of numbers with `DIGITS` significant digits; whole numbers stay whole.
+
+    Example:
+        >>> rounded(np.array([[0.123456, np.inf], [2.0, 1234567.0]]))
+        [[0.1235, None], [2.0, 1235000.0]]
+    """
+    if array is None:
+        return None
+    if np.ndim(array) > 0:
+        return [rounded(row) for row in array]
+    if not np.issubdtype(np.asarray(array).dtype, np.floating):
+        return np.asarray(array).item()
+    return float(f"{float(array):.{DIGITS}g}") if np.isfinite(array) else None

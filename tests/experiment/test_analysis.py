@@ -1,0 +1,115 @@
+"""What a comparison says follows from its scores: the pair, the verdict, the twin, all tasks, and what is missing."""
+
+import dataclasses
+
+import pytest
+
+from comparisons_for_tests import LSTM, MLP, comparison
+from thrust_rl.config import ArmConfig, arm_from
+from thrust_rl.experiment.analysis import verdict_pair
+
+
+def arms(*names):
+    return [arm_from(name) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("names", "pair"),
+    [
+        (("lstm", "mlp"), ("lstm", "mlp")),
+        (("mlp", "gru", "lstm"), ("gru", "mlp")),
+        (("lstm", "lstm-reset", "framestack:4"), ("lstm", "framestack:4")),
+        (("lstm-reset", "lstm"), ("lstm", "lstm-reset")),
+        (("lstm", "gru"), None),
+        (("mlp", "lstm-reset"), None),
+    ],
+)
+def test_the_pair_is_the_first_arm_that_remembers_and_the_first_that_does_not(names, pair):
+    assert verdict_pair(arms(*names)) == pair
+
+
+def test_the_verdict_is_about_evaluation_scores_and_not_about_training_returns():
+    said = comparison({"lstm": LSTM, "mlp": MLP}, final=77.0)
+    assert said.sentence.startswith("Memory helps: lstm minus mlp is +302.3 (95 % interval")
+    assert said.analysis.tasks[0].verdict.min_effect == 25.0
+    assert comparison({"lstm": MLP, "mlp": LSTM}).sentence.startswith("Memory hurts: lstm minus mlp is -302.3")
+    equal = comparison({"lstm": LSTM, "mlp": tuple(score - (-1) ** i for i, score in enumerate(LSTM))})
+    assert equal.sentence.startswith("Memory does not help")
+
+
+def test_the_smallest_effect_of_interest_decides():
+    small = comparison({"lstm": tuple(score + 40.0 + i for i, score in enumerate(MLP)), "mlp": MLP})
+    assert small.sentence.startswith("Memory helps")
+    large = dataclasses.replace(small, min_effect=0.2)
+    assert large.sentence.startswith("Memory does not help")
+    assert "Smallest effect of interest: 20 % of the environment's return range, 0 to 500" in " ".join(large.sentences)
+
+
+def test_with_few_seeds_it_says_who_leads_and_withholds_the_verdict():
+    assert comparison({"lstm": LSTM[:2], "mlp": MLP[:2]}).sentence == (
+        "No verdict: 2 seeds are too few to tell, give at least 5; so far lstm minus mlp is +286.5."
+    )
+
+
+def test_interrupted_there_is_no_verdict():
+    said = comparison({"lstm": LSTM, "mlp": MLP}, status="interrupted")
+    assert said.sentence.startswith("Interrupted: no verdict")
+    assert said.analysis.tasks[0].verdict is None
+    assert comparison({"lstm": (), "mlp": ()}, status="interrupted", seeds=(0, 1)).sentence.startswith("Interrupted")
+
+
+def test_the_gap_to_the_same_network_without_memory_is_told_apart():
+    said = comparison({"lstm": LSTM, "mlp": MLP, "lstm-reset": tuple(score + 5.0 for score in MLP)})
+    assert [(one.about, one.contrast.first, one.contrast.second) for one in said.analysis.tasks[0].contrasts] == [
+        ("verdict", "lstm", "mlp"),
+        ("memory alone", "lstm", "lstm-reset"),
+        ("other", "mlp", "lstm-reset"),
+    ]
+    [alone] = [sentence for sentence in said.sentences if sentence.startswith("Memory alone")]
+    assert "lstm minus lstm-reset is +297.3" in alone
+
+
+def test_the_twin_gives_three_quantities_with_a_sentence_each():
+    said = comparison({"lstm": LSTM, "mlp": MLP}, twin={"lstm": (490.0,) * 6, "mlp": (500.0,) * 6})
+    effects = said.analysis.tasks[0].twin_effects
+    assert (effects.twin.mean, round(effects.due_to_hiding.mean, 1)) == (-10.0, 312.3)
+    assert set(effects.sentences) <= set(said.sentences)
+
+
+def test_several_tasks_are_decided_together_and_aggregated():
+    scores = {"lstm": (*LSTM, 462.0, 470.0), "mlp": (*MLP, 160.0, 171.0)}  # six seeds are too few for two tasks
+    said = comparison(scores, tasks=("FlickeringCartPole-v0", "MaskedCartPole-v0"))
+    assert said.sentences[0].startswith("FlickeringCartPole-v0: Memory helps")
+    assert said.sentences[1].startswith("MaskedCartPole-v0: Memory helps")
+    alone = comparison(scores).analysis.tasks[0].verdict
+    assert said.analysis.tasks[0].verdict.p_value == 2 * alone.p_value, "Holm's correction"
+    assert said.analysis.aggregate.tasks == ("FlickeringCartPole-v0", "MaskedCartPole-v0")
+    [over] = [sentence for sentence in said.sentences if sentence.startswith("Over 2 tasks")]
+    assert "lstm minus mlp is +0.6" in over
+    assert comparison(scores).analysis.aggregate is None
+
+
+def test_arms_are_compared_on_the_seeds_that_both_have():
+    said = comparison({"lstm": LSTM, "mlp": {seed: score for seed, score in enumerate(MLP) if seed != 2}})
+    verdict = said.analysis.tasks[0].verdict
+    assert verdict.num_seeds == 5
+    assert verdict.effect == pytest.approx(
+        sum(a - b for i, (a, b) in enumerate(zip(LSTM, MLP, strict=True)) if i != 2) / 5
+    )
+
+
+def test_without_a_pair_nothing_is_said_about_memory():
+    assert comparison({"mlp": MLP}).sentence.startswith("mlp reached a mean evaluation return of 158.7")
+    two = comparison({"mlp": MLP, "framestack:4": LSTM})
+    assert two.sentence.startswith("No verdict about memory") and "mlp minus framestack:4 is -302.3" in two.sentence
+    apart = comparison({"lstm": {0: 1.0}, "mlp": {1: 2.0}})
+    assert apart.sentence.startswith("No verdict: the arms have no seed in common")
+
+
+def test_inputs_and_replaced_environments_are_told():
+    fed = ArmConfig("own", previous_action=True)
+    said = " ".join(comparison({"lstm": LSTM, fed: MLP}, restarts=1).sentences)
+    assert "Fed with their previous action or reward, a memory channel of its own: own." in said
+    assert "12 environments failed and were replaced" in said
+    plain = " ".join(comparison({"lstm": LSTM, "mlp": MLP}).sentences)
+    assert "Fed with" not in plain and "replaced" not in plain

@@ -1,0 +1,126 @@
+"""Finished runs are kept whole; a folder or file made with other settings is refused, and nothing in it is lost."""
+
+import dataclasses
+
+import pytest
+
+from comparisons_for_tests import seed_result
+from thrust_rl.config import ConfigError, TrainConfig
+from thrust_rl.experiment.plan import Options, jobs_of, plan
+from thrust_rl.experiment.settings import differing
+from thrust_rl.experiment.store import RunStore, slug, split_jobs
+
+FLICKER = "FlickeringCartPole-v0"
+TINY = TrainConfig(total_timesteps=512, num_envs=4, num_steps=32)
+
+
+def planned(env=FLICKER, **options):
+    return plan(env, Options(**{"arms": ["mlp"], "seeds": 2, "config": TINY, **options}))
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """A folder with the first of two runs."""
+    before = planned()
+    store = RunStore(tmp_path, before)
+    store.begin()
+    store.keep(jobs_of(before)[0], seed_result(0, 12.5, recorded=True))
+    return tmp_path
+
+
+def content(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_finished_run_is_found_again_and_the_rest_is_left(kept):
+    jobs = jobs_of(planned())
+    [(job, result)], left = split_jobs(jobs, RunStore(kept, planned()))
+    assert (job, result) == (jobs[0], seed_result(0, 12.5, recorded=True))
+    assert left == [jobs[1]]
+    assert split_jobs(jobs, None) == ([], jobs)
+
+
+OTHERS = {
+    "config.ppo.gamma is 0.99 there and 0.9 here": dict(
+        config=dataclasses.replace(TINY, ppo=dataclasses.replace(TINY.ppo, gamma=0.9))
+    ),
+    "evaluation.episodes is 100 there and 5 here": dict(eval_episodes=5),
+    "first_seed is 0 there and 1 here": dict(seed=1),
+    "twin is absent there and present here": dict(twin=True),
+    "arms.lstm is absent there and present here": dict(arms=["mlp", "lstm"]),
+    "tasks.MaskedCartPole-v0 is absent there and present here": dict(env="MaskedCartPole-v0"),
+}
+
+
+@pytest.mark.parametrize(("said", "changes"), OTHERS.items())
+def test_a_folder_made_with_other_settings_is_refused_and_they_are_named(kept, said, changes):
+    before = content(kept)
+    with pytest.raises(ConfigError, match="give another folder, or --fresh") as caught:
+        RunStore(kept, planned(**changes))
+    assert said in str(caught.value) and str(kept) in str(caught.value) and "\n" not in str(caught.value)
+    assert content(kept) == before
+
+
+def test_another_version_of_what_decides_the_numbers_is_another_setting(kept):
+    newer = dataclasses.replace(planned(), versions={**planned().versions, "jax": "99.0"})
+    with pytest.raises(ConfigError, match=r"versions.jax is .* there and '99.0' here"):
+        RunStore(kept, newer)
+
+
+def test_the_number_of_seeds_and_of_processes_changes_no_run(kept):
+    more = planned(seeds=7)
+    assert len(split_jobs(jobs_of(more), RunStore(kept, more))[0]) == 1
+
+
+def test_a_result_without_its_runs_is_not_overwritten(tmp_path):
+    (tmp_path / "result.json").write_text("{}")
+    with pytest.raises(ConfigError, match="holds a result.json without the runs"):
+        RunStore(tmp_path, planned())
+    RunStore(tmp_path, planned(), fresh=True)
+    assert (tmp_path / "result.json").read_text() == "{}"
+
+
+def test_started_over_only_what_is_ours_is_deleted(kept):
+    (kept / "runs" / "notes.txt").write_text("mine")
+    other = planned(eval_episodes=5)
+    store = RunStore(kept, other, fresh=True)
+    assert split_jobs(jobs_of(other), store)[0] == []
+    assert [path.name for path in (kept / "runs").iterdir()] == ["notes.txt"]
+
+
+def test_a_folder_called_runs_that_is_not_ours_is_left_alone(tmp_path):
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "data.json").write_text("{}")
+    RunStore(tmp_path, planned(), fresh=True)
+    assert (tmp_path / "runs" / "data.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda text: text[:40], "is damaged"),
+        (lambda text: text.replace("12.5", "13.5"), "its content was changed"),
+        (lambda text: text.replace('"digest": "', '"digest": "0'), "was made with other settings"),
+        (lambda text: text.replace('"thrust-rl/run"', '"other"'), "is no thrust-rl/run"),
+    ],
+)
+def test_a_damaged_run_is_refused_by_its_name_with_a_remedy(kept, damage, said):
+    path = kept / "runs" / f"{FLICKER}-task-mlp-0.json"
+    path.write_text(damage(path.read_text()))
+    before = content(kept)
+    with pytest.raises(ConfigError, match="delete it, and the run is done again") as caught:
+        split_jobs(jobs_of(planned()), RunStore(kept, planned()))
+    assert said in str(caught.value) and str(path) in str(caught.value)
+    assert content(kept) == before
+
+
+def test_file_names_are_safe_and_stay_different():
+    names = ["a|mask:1", "a_mask_1", "a/mask:1", "x" * 100, "x" * 101, "framestack:4", "framestack_4"]
+    slugs = [slug(name) for name in names]
+    assert len(set(slugs)) == len(names)
+    assert all("/" not in one and ":" not in one and len(one) < 100 for one in slugs)
+
+
+def test_differences_are_named_by_their_path():
+    before, now = {"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"b": 1, "c": 5}, "e": 4}
+    assert list(differing(before, now)) == [("a.c", 2, 5), ("d", 3, "absent"), ("e", "absent", 4)]
