@@ -97,13 +97,34 @@ def measure_peer(settings: Settings, *, threads: int | None, shared_lstm: bool) 
     return timed(lambda: train_peer(settings, shared_lstm=shared_lstm))
 
 
-MEASURES = {"peer": measure_peer}
-DISTRIBUTIONS = {"peer": ("sb3-contrib", "stable-baselines3", "torch", "gymnasium")}
+def train_thrust(settings: Settings) -> int:
+    """Train our LSTM arm on the same environments, stepped by the host; give the number of environment steps."""
+    from thrust_rl import PPOConfig, TrainConfig, make, train
+
+    ppo = PPOConfig(n_epochs=settings.n_epochs, envs_per_minibatch=settings.envs_per_minibatch)
+    config = TrainConfig(settings.total_timesteps, settings.num_envs, settings.num_steps, "stored", ppo)
+    env = make(f"gymnasium:{settings.env_id}")
+    return sum(result.steps for result in train(env, "lstm", config, seeds=(settings.seed,)))
+
+
+def measure_thrust(settings: Settings) -> Timing:
+    """Time ours; the same training before it compiles everything, as the peer's first windows warm it up."""
+    train_thrust(settings)
+    return timed(lambda: train_thrust(settings))
+
+
+MEASURES: dict[str, Callable[..., Timing]] = {"peer": measure_peer, "thrust": measure_thrust}
+DISTRIBUTIONS = {
+    "peer": ("sb3-contrib", "stable-baselines3", "torch", "gymnasium"),
+    "thrust": ("thrust-rl", "jax", "gymnasium"),
+}
 
 
 def cases_of(peer_python: str) -> list[Case]:
-    """The peer with one LSTM or two, with PyTorch's default number of threads, one and two: its best counts."""
+    """Ours, and the peer with one LSTM or two and PyTorch with its default threads, one and two: its best counts."""
     return [
+        Case(side="thrust", name="thrust-rl", python=sys.executable, options={}),
+    ] + [
         Case(
             side="peer",
             name=f"sb3-contrib, {'one LSTM' if shared else 'two LSTMs'}, threads: {threads or 'default'}",

@@ -1,6 +1,6 @@
 """What is wrong with what an environment gave: checks that name the environment, the step and the fault."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -33,16 +33,9 @@ class Fault(Exception):
     """What is wrong, said by who does not know where."""
 
 
-def guarded(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What the environment's own code gives; whatever it raises is a fault.
-
-    Raises:
-        Fault: it raised.
-    """
-    try:
-        return call(*args, **kwargs)
-    except Exception as error:  # noqa: BLE001  # an environment may raise anything
-        raise Fault(f"it raised {type(error).__name__}: {error}") from error
+def fault_of(error: Exception) -> str:
+    """What is wrong, from what was raised on the way of an observation from an environment into an array."""
+    return str(error) if isinstance(error, Fault) else f"it raised {type(error).__name__}: {error}"
 
 
 def taken_frame(spec: ObsSpec, obs: Any) -> list[NDArray[Any]]:
@@ -134,16 +127,13 @@ def _given(part: Part) -> tuple[int, ...]:
     return part.shape[:-1] if part.flat else part.shape
 
 
-def checked_reward(reward: Any) -> float:
-    """One finite number.
+def one_number(reward: Any) -> float:
+    """A reward as a float.
 
     Raises:
-        Fault: it is anything else.
+        Fault: it is anything but one number.
     """
     try:
-        number = float(reward)
+        return float(reward)
     except (TypeError, ValueError):
         raise Fault(f"its reward is {reward!r}: every step must give one number") from None
-    if not np.isfinite(number):
-        raise Fault(f"its reward is {number}: it must be finite")
-    return number

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrust_rl.envs.batch import Frames, StepResult
-from thrust_rl.envs.faults import Bounds, Fault, checked_reward, env_error, faulty_rows, guarded, taken_frame
+from thrust_rl.envs.faults import Bounds, env_error, fault_of, faulty_rows, one_number, taken_frame
 from thrust_rl.envs.spaces import Numbers, ObsSpec
 
 OnEnvError = Literal["stop", "restart"]
@@ -53,6 +53,8 @@ class HostBatch:
         self._frame, before = self._spec.zeros(count), self._spec.zeros(count)
         self._parts = self._spec.leaves(self._frame)  # the current frames: what there is to act on
         self._before = self._spec.leaves(before)  # the last ones without a fault
+        numbers = self._spec.parts[0]
+        self._plain = numbers.shape if self._spec.is_array and isinstance(numbers, Numbers) else None
         self._infos: list[dict[str, Any]] = [{} for _ in self._envs]  # about the current frames
         self._rewards = np.zeros(count, np.float32)
         self._terminated, self._truncated = np.zeros(count, bool), np.zeros(count, bool)
@@ -78,11 +80,17 @@ class HostBatch:
         self._steps += 1
         for i, (env, action) in enumerate(zip(self._envs, actions, strict=True)):
             try:
-                obs, reward, terminated[i], truncated[i], self._infos[i] = guarded(env.step, action)
-                rewards[i] = checked_reward(reward)
+                obs, reward, terminated[i], truncated[i], self._infos[i] = env.step(action)
                 self._take(i, obs)
-            except Fault as fault:
-                faults[i] = str(fault)
+                rewards[i] = one_number(reward)
+            except Exception as error:  # noqa: BLE001  # an environment may raise anything
+                faults[i] = fault_of(error)
+        finite = np.isfinite(rewards)
+        if not finite.all():
+            faults = {
+                **{int(i): f"its reward is {rewards[i]}: it must be finite" for i in np.flatnonzero(~finite)},
+                **faults,
+            }
         faults = {**faulty_rows(self._spec, self._bounds, self._parts, terminated | truncated), **faults}
         if faults:
             self._replace(faults)
@@ -105,10 +113,10 @@ class HostBatch:
             faults = {}
             for i in wanted:
                 try:
-                    obs, self._infos[i] = guarded(self._envs[i].reset, seed=seeds.get(i))
+                    obs, self._infos[i] = self._envs[i].reset(seed=seeds.get(i))
                     self._take(i, obs)
-                except Fault as fault:
-                    faults[i] = str(fault)
+                except Exception as error:  # noqa: BLE001  # an environment may raise anything
+                    faults[i] = fault_of(error)
             wrong = faulty_rows(self._spec, self._bounds, self._parts, np.zeros(len(self._envs), bool))
             faults = {**{i: fault for i, fault in wrong.items() if i in wanted}, **faults}
             self._replace(faults)
@@ -118,6 +126,9 @@ class HostBatch:
 
     def _take(self, i: int, obs: Any) -> None:
         """Make this the current frame of environment i."""
+        if self._plain and type(obs) is np.ndarray and obs.shape == self._plain:  # what most environments give
+            self._parts[0][i] = obs
+            return
         for part, value in zip(self._parts, taken_frame(self._spec, obs), strict=True):
             part[i] = value
 

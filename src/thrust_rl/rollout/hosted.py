@@ -45,19 +45,29 @@ class Acting(NamedTuple):
     actor: Actor
     moments: PyTree
     action: Array  # a_t, flat, `[env, ...]`; drawn last
+    clock: Int[Array, " env"]  # transitions of every environment so far
+    t: Int[Array, ""]  # of the step of the window that is to be decided
     steps: Steps
 
 
 class Came(NamedTuple):
-    """What a step of the environments brought, as arrays for a compiled call."""
+    """What a step of the environments brought; few arrays, since every one costs time on its way into a call."""
 
-    frame: Frame  # to act on next
-    starts: Any  # the frame opens an episode, `[env]`, as all of these
-    reward: Any  # raw
-    terminated: Any
-    truncated: Any
-    valid: Any  # a transition; () where every step is one
-    successor: Frame | tuple[()]  # where some value of it is read
+    frame: PyTree  # to act on next, leaves `[env, ...]`
+    flags: Any  # uint8 `[flag, env]`, in the order of `Flags`
+    reward: Any  # raw, `[env]`
+    successor: PyTree | None  # the true one, where some value of it is read
+
+
+class Flags(NamedTuple):
+    """Booleans about one step of every environment."""
+
+    blank: Array  # the frame to act on next
+    successor_blank: Array
+    starts: Array  # the frame opens an episode
+    terminated: Array
+    truncated: Array
+    valid: Array  # a transition, not a reset that took a step
 
 
 class HostCollector:
@@ -74,9 +84,7 @@ class HostCollector:
     def __init__(self, envs: HostedEnvs, task: Task, policy: ActorCritic, config: TrainConfig, *, seed: int) -> None:
         self._envs, self._task, self._config = envs, task, config
         frames = envs.begin(seed)
-        streams = environment_keys(jax.random.key(np.uint32(seed)), config.num_envs)
-        self._streams = np.asarray(jax.random.key_data(streams))
-        self._clock = np.zeros(config.num_envs, np.int32)  # transitions of every environment so far
+        self._streams = jax.random.key_data(environment_keys(jax.random.key(np.uint32(seed)), config.num_envs))
         self._returns = np.zeros(config.num_envs)  # raw reward since the episode began
         frame = Frame(frames.obs, frames.info["blank"])
         self._acting = _begun(task, config, policy, frame)
@@ -101,16 +109,16 @@ class HostCollector:
         acting, first_memory = self._calls.open(policy, self._acting)
         num_steps = self._config.num_steps
         returns = np.full((num_steps, self._config.num_envs), np.nan, np.float32)
-        acting = self._calls.decide(policy, acting, self._streams, self._clock, np.int32(0))
+        acting = self._calls.decide(policy, acting, self._streams)
         for t in range(num_steps):
             hosted = self._envs.step(self._task.actions.to_env(np.asarray(acting.action)))
             self._count(hosted, returns[t])
             last = t == num_steps - 1
             came = _came(hosted, reads_successors=last or bool(hosted.result.truncated.any()))
             if last:
-                acting = self._calls.receive(policy, acting, came, np.int32(t))
+                acting = self._calls.receive(policy, acting, came)
             else:
-                acting = self._calls.step(policy, acting, came, self._streams, self._clock, np.int32(t))
+                acting = self._calls.step(policy, acting, came, self._streams)
         self._acting = acting
         seen = trajectory_major(acting.steps)._asdict()
         if isinstance(hosted.valid, tuple):
@@ -122,7 +130,6 @@ class HostCollector:
         """Take the rewards into the returns; write down those of the episodes that ended."""
         over = hosted.result.over
         self._returns += hosted.result.reward
-        self._clock += 1 if isinstance(hosted.valid, tuple) else hosted.valid
         if over.any():
             finished[over] = self._returns[over]
             self._returns[over] = 0.0
@@ -139,27 +146,15 @@ class _Calls(NamedTuple):
 
 @functools.lru_cache(maxsize=16)
 def _calls(task: Task, config: TrainConfig) -> _Calls:
-    def decide_next(
-        policy: ActorCritic, acting: Acting, streams: UInt32[Array, "env word"], clock: Array, t: Int[Array, ""]
-    ) -> Acting:
-        return _decide(policy, acting, streams, clock, t)
+    def receive_last(policy: ActorCritic, acting: Acting, came: Came) -> Acting:
+        return _receive(task, config, policy, acting, came)
 
-    def receive_last(policy: ActorCritic, acting: Acting, came: Came, t: Int[Array, ""]) -> Acting:
-        return _receive(task, config, policy, acting, came, t)
-
-    def step(
-        policy: ActorCritic,
-        acting: Acting,
-        came: Came,
-        streams: UInt32[Array, "env word"],
-        clock: Array,
-        t: Int[Array, ""],
-    ) -> Acting:
-        return _decide(policy, _receive(task, config, policy, acting, came, t), streams, clock, t + 1)
+    def step(policy: ActorCritic, acting: Acting, came: Came, streams: UInt32[Array, "env word"]) -> Acting:
+        return _decide(policy, _receive(task, config, policy, acting, came), streams)
 
     return _Calls(
         jax.jit(functools.partial(_open, config)),
-        jax.jit(decide_next, donate_argnums=1),
+        jax.jit(_decide, donate_argnums=1),
         jax.jit(step, donate_argnums=1),
         jax.jit(receive_last, donate_argnums=1),
     )
@@ -184,21 +179,20 @@ def _begun(task: Task, config: TrainConfig, policy: ActorCritic, frame: Frame) -
         bootstrap_value=numbers,
         valid=flags,
     )
-    return Acting(actor, moments, action, steps)
+    return Acting(actor, moments, action, jnp.zeros(config.num_envs, jnp.int32), jnp.zeros((), jnp.int32), steps)
 
 
 def _open(config: TrainConfig, policy: ActorCritic, acting: Acting) -> tuple[Acting, PyTree]:
     """Begin a window; its first memory is handed out as a copy that nobody writes over."""
     memory = empty_memory(policy, config.num_envs) if config.window_start == "cold" else acting.actor.memory
-    return acting._replace(actor=acting.actor._replace(memory=memory)), jax.tree.map(jnp.copy, memory)
+    acting = acting._replace(actor=acting.actor._replace(memory=memory), t=jnp.zeros_like(acting.t))
+    return acting, jax.tree.map(jnp.copy, memory)
 
 
-def _decide(
-    policy: ActorCritic, acting: Acting, streams: UInt32[Array, "env word"], clock: Int[Array, " env"], t: Array
-) -> Acting:
+def _decide(policy: ActorCritic, acting: Acting, streams: UInt32[Array, "env word"]) -> Acting:
     """Consume o_t, draw a_t, and write both down."""
-    actor, steps = acting.actor, acting.steps
-    keys = jax.vmap(step_key)(jax.random.wrap_key_data(streams), clock + 1)
+    actor, steps, t = acting.actor, acting.steps, acting.t
+    keys = jax.vmap(step_key)(jax.random.wrap_key_data(streams), acting.clock + 1)
     memory, action, log_prob, value = decide(policy, actor, keys)
     steps = steps._replace(
         obs=_written(steps.obs, actor.obs, t),
@@ -210,38 +204,45 @@ def _decide(
     return acting._replace(actor=actor._replace(memory=memory), action=action, steps=steps)
 
 
-def _receive(task: Task, config: TrainConfig, policy: ActorCritic, acting: Acting, came: Came, t: Array) -> Acting:
+def _receive(task: Task, config: TrainConfig, policy: ActorCritic, acting: Acting, came: Came) -> Acting:
     """Write down what a_t led to, and get ready to act on it."""
-    actor, steps = acting.actor, acting.steps
+    actor, steps, t = acting.actor, acting.steps, acting.t
+    flags = Flags(*(came.flags[i] == 1 for i in range(len(Flags._fields))))
     reward = came.reward * config.ppo.reward_scale
     moments, obs = receive(
         task,
         acting.moments,
-        came.frame,
+        Frame(came.frame, flags.blank),
         before=actor.obs,
-        arrival=Arrival(acting.action, reward, came.starts),
+        arrival=Arrival(acting.action, reward, flags.starts),
         config=config,
     )
     steps = steps._replace(
         reward=_written(steps.reward, reward, t),
-        terminated=_written(steps.terminated, came.terminated, t),
-        truncated=_written(steps.truncated, came.truncated, t),
+        terminated=_written(steps.terminated, flags.terminated, t),
+        truncated=_written(steps.truncated, flags.truncated, t),
+        valid=_written(steps.valid, flags.valid, t),
     )
-    if not isinstance(came.valid, tuple):
-        steps = steps._replace(valid=_written(steps.valid, came.valid, t))
-    if isinstance(came.successor, Frame):
+    if came.successor is not None:
         values = successor_values(
             task,
             policy,
             actor.memory,
             moments,
-            came.successor,
+            Frame(came.successor, flags.successor_blank),
             before=actor.obs,
-            arrival=Arrival(acting.action, reward, jnp.zeros_like(came.starts)),
+            arrival=Arrival(acting.action, reward, jnp.zeros_like(flags.starts)),
             config=config,
         )
         steps = steps._replace(bootstrap_value=_written(steps.bootstrap_value, values, t))
-    return acting._replace(actor=actor._replace(obs=obs, episode_start=came.starts), moments=moments, steps=steps)
+    return Acting(
+        actor._replace(obs=obs, episode_start=flags.starts),
+        moments,
+        acting.action,
+        acting.clock + flags.valid,
+        t + 1,
+        steps,
+    )
 
 
 def _written(record: PyTree, step: PyTree, t: Array) -> PyTree:
@@ -250,12 +251,8 @@ def _written(record: PyTree, step: PyTree, t: Array) -> PyTree:
 
 def _came(hosted: Hosted, *, reads_successors: bool) -> Came:
     result, frames = hosted.result, hosted.frames
-    return Came(
-        Frame(frames.obs, frames.info["blank"]),
-        hosted.starts,
-        result.reward,
-        result.terminated,
-        result.truncated,
-        hosted.valid,
-        Frame(result.obs, result.info["blank"]) if reads_successors else (),
-    )
+    flags = np.empty((len(Flags._fields), len(result.reward)), np.uint8)
+    flags[0], flags[1], flags[2] = frames.info["blank"], result.info["blank"], hosted.starts
+    flags[3], flags[4] = result.terminated, result.truncated
+    flags[5] = 1 if isinstance(hosted.valid, tuple) else hosted.valid
+    return Came(frames.obs, flags, result.reward, result.obs if reads_successors else None)
