@@ -157,6 +157,9 @@ def main(argv: list[str] | None = None) -> None:
         _fail(str(error), status=2)
     except KeyboardInterrupt:
         _fail("interrupted", status=130)
+    except BrokenPipeError:  # whoever read our output has gone, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
 
 
 def _parse(arguments: list[str]) -> Compare | Report | Envs:
@@ -270,15 +273,14 @@ def _envs(options: Envs) -> int:
     from rich.console import Console
 
     from thrust_rl.envs.catalogue import described, host_names, own
-    from thrust_rl.experiment.tables import environments_table
+    from thrust_rl.experiment.tables import environment_text
 
     console = Console()
-    if options.names:
-        console.print(environments_table([described(name) for name in options.names]))
-        return 0
-    console.print(environments_table(own()))
-    console.print("Gymnasium's, stepped by Python; thrust envs NAME describes one:", highlight=False)
-    console.print(", ".join(host_names()), highlight=False)
+    for entry in [described(name) for name in options.names] or own():
+        print(environment_text(entry))
+    if not options.names:
+        print("Others that are installed, stepped by Python; thrust envs NAME describes one:")
+        console.print(", ".join(host_names()), highlight=False)
     return 0
 
 

@@ -23,6 +23,7 @@ def test_names_are_the_newest_versions_of_what_is_installed(monkeypatch):
     names = host_names()
     assert "CartPole-v1" in names and "CartPole-v0" not in names
     assert not any(name.startswith("thrust/") for name in names)
+    assert "GymV26Environment-v0" not in names, "it only says where it has moved to"
     monkeypatch.setitem(
         gymnasium.registry, "Absent-v0", gymnasium.envs.registration.EnvSpec("Absent-v0", "no_such_package:Env")
     )

@@ -9,6 +9,7 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec, registry
 
 from thrust_rl.config import ConfigError
+from thrust_rl.envs.core import FunctionalEnv
 from thrust_rl.envs.named import VELOCITY_MASKED, make, twin_of_task
 from thrust_rl.envs.registry import ENVIRONMENTS, env_parameters
 from thrust_rl.envs.returns import return_bounds
@@ -52,7 +53,6 @@ def described(name: str, observe: Sequence[str] = ()) -> Entry:
     Raises:
         ConfigError: no environment has that name.
     """
-    kind = "compiled" if name in ENVIRONMENTS else "host"
     params = dict(env_parameters(name)) if name in ENVIRONMENTS else {}
     bounds = return_bounds(name, {})
     try:
@@ -60,7 +60,8 @@ def described(name: str, observe: Sequence[str] = ()) -> Entry:
     except ConfigError as error:
         if "cannot be built" not in str(error):
             raise
-        return Entry(name, kind, "", "", False, bounds, params, problem=str(error))
+        return Entry(name, "host", "", "", False, bounds, params, problem=str(error).splitlines()[0])
+    kind = "compiled" if isinstance(env, FunctionalEnv) else "host"
     spaces = brief(env.observation_space), brief(env.action_space)
     return Entry(name, kind, *spaces, twin_of_task(env) is not None, bounds, params)
 
@@ -104,8 +105,8 @@ def host_names() -> list[str]:
 
 def _is_there(spec: EnvSpec) -> bool:
     """Whether what the environment is made of can be imported, as far as can be told without importing it."""
-    if not isinstance(spec.entry_point, str):
-        return True
+    if not isinstance(spec.entry_point, str):  # Gymnasium's own functions only say that the environment has moved
+        return not getattr(spec.entry_point, "__module__", "").startswith("gymnasium.")
     parts = spec.entry_point.partition(":")[0].split(".")
     needed = [parts[0]] + ([NEEDS[parts[2]]] if parts[:2] == ["gymnasium", "envs"] and parts[2] in NEEDS else [])
     return all(importlib.util.find_spec(package) is not None for package in needed)

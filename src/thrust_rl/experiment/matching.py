@@ -42,7 +42,7 @@ def matched(env: Spaces, arms: Sequence[ArmConfig]) -> list[ArmConfig]:
         >>> env = make("CartPole-v1")
         >>> [gru, mlp] = matched(env, [ARMS["gru"], ARMS["mlp"]])
         >>> mlp.encoder_sizes, parameters(env, gru), parameters(env, mlp)
-        ((111, 111), 13507, 13323)
+        ((112, 112), 13507, 13555)
     """
     with_memory = [arm for arm in arms if arm.has_memory]
     require(len(with_memory) > 0, "match_params needs an arm with memory to match: add one, for example lstm")

@@ -1,7 +1,5 @@
 """What a comparison shows on a terminal when it is done: a table per condition, and what it says in words."""
 
-from collections.abc import Sequence
-
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -11,7 +9,7 @@ from thrust_rl.envs.catalogue import Entry
 from thrust_rl.experiment.comparison import ArmResult, Comparison, ConditionResult
 from thrust_rl.experiment.statistics import Estimate
 
-RIGHT = ("params", "seeds", "score", "95 % interval", "greedy", "final", "best", "steps/s")
+RIGHT = ("params", "seeds", "score", "95 % interval", "greedy", "final", "best")
 
 
 def shown(comparison: Comparison) -> Group:
@@ -36,8 +34,10 @@ def shown(comparison: Comparison) -> Group:
 
 def condition_table(condition: ConditionResult) -> Table:
     """One row per arm, over its seeds."""
-    table = Table(title=condition.environment.label, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("arm", overflow="fold")
+    table = Table(
+        title=condition.environment.label, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)
+    )
+    table.add_column("arm", overflow="fold", min_width=10)
     for column in RIGHT:
         table.add_column(column, justify="right", no_wrap=True)
     for arm in condition.arms:
@@ -47,7 +47,6 @@ def condition_table(condition: ConditionResult) -> Table:
 
 def _cells(arm: ArmResult) -> list[str]:
     summary = arm.summary
-    speeds = [seed.steps_per_second for seed in arm.seeds]
     return [
         "–" if arm.params is None else f"{arm.params:,}",
         str(len(arm.seeds)),
@@ -56,7 +55,6 @@ def _cells(arm: ArmResult) -> list[str]:
         _number(arm.greedy),
         _number(arm.final),
         _number(arm.best),
-        f"{sum(speeds) / len(speeds):,.0f}" if speeds else "–",
     ]
 
 
@@ -69,14 +67,16 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.1f}"
 
 
-def environments_table(entries: Sequence[Entry]) -> Table:
-    """One row per environment; what could not be built says why."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for column in ("environment", "stepped", "observations", "actions", "twin", "returns", "parameters"):
-        table.add_column(column, overflow="fold")
-    for entry in entries:
-        bounds = "unknown" if entry.bounds is None else f"{entry.bounds[0]:g} to {entry.bounds[1]:g}"
-        params = ", ".join(f"{key}={value}" for key, value in entry.params.items())
-        spaces = (entry.observation, entry.action) if entry.problem is None else (entry.problem, "")
-        table.add_row(entry.name, entry.kind, *spaces, "known" if entry.has_twin else "–", bounds, params)
-    return table
+def environment_text(entry: Entry) -> str:
+    """What is known about an environment; one that could not be built says why."""
+    if entry.problem is not None:
+        return f"{entry.name}\n    {entry.problem}"
+    lines = [
+        entry.name,
+        f"    {entry.kind}; observations {entry.observation}; actions {entry.action};"
+        f" twin {'known' if entry.has_twin else 'not known'};"
+        f" returns {'not known' if entry.bounds is None else f'{entry.bounds[0]:g} to {entry.bounds[1]:g}'}",
+    ]
+    if entry.params:
+        lines.append(f"    parameters {', '.join(f'{key}={value}' for key, value in entry.params.items())}")
+    return "\n".join(lines)
