@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 from numpy.typing import NDArray
@@ -94,18 +95,19 @@ class CompiledBatch:
 
 
 def _frames(frame: Frame) -> Frames:
-    return Frames(_float32(frame.obs), {"blank": np.array(frame.blank)})
+    return Frames(jax.tree.map(_on_host, frame.obs), {"blank": np.array(frame.blank)})
 
 
 def _step_result(result: Transition) -> StepResult:
     return StepResult(
-        obs=_float32(result.obs),
-        reward=_float32(result.reward),
+        obs=jax.tree.map(_on_host, result.obs),
+        reward=_on_host(result.reward),
         terminated=np.array(result.terminated),
         truncated=np.array(result.truncated),
         info={"blank": np.array(result.blank)},
     )
 
 
-def _float32(array: jax.Array) -> NDArray[np.float32]:
-    return np.array(array, dtype=np.float32)  # a copy: what JAX gives out is read-only
+def _on_host(array: jax.Array) -> NDArray[Any]:
+    """A copy, because what JAX gives out is read-only; numbers as float32, choices and bytes as they are."""
+    return np.array(array, dtype=np.float32 if jnp.issubdtype(array.dtype, jnp.floating) else array.dtype)

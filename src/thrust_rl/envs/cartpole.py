@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import gymnasium
 import jax
@@ -61,7 +61,7 @@ class CartPolePhysics:
         return gymnasium.spaces.Box(-high, high, dtype=np.float32)
 
     @property
-    def action_space(self) -> gymnasium.spaces.Discrete:
+    def action_space(self) -> gymnasium.Space[Any]:
         """Left, right."""
         return gymnasium.spaces.Discrete(2)
 

@@ -37,20 +37,22 @@ def checked_index(index: Any, num_envs: int) -> int:
     return number
 
 
-def checked_action(action: Any, space: gymnasium.spaces.Discrete) -> int:
-    """One action as an `int`.
+def checked_action(action: Any, space: gymnasium.Space[Any]) -> NDArray[Any]:
+    """One action as an array.
 
     Raises:
-        TypeError: it is not one integer.
-        ValueError: it lies outside the space.
+        TypeError: it has another dtype than the space's kind of action.
+        ValueError: its shape is wrong, a number is not finite, or it lies outside the space.
     """
+    if not isinstance(space, gymnasium.spaces.Discrete):
+        return checked_actions(np.asarray(action)[None], space, 1)[0]
     array = np.asarray(action)
     if array.shape != () or array.dtype.kind not in "iu":
         raise TypeError(
             f"action is {action!r} (shape {array.shape}, dtype {array.dtype}): expected one integer of {space};"
             " convert it with int(action), or index one out of a batch"
         )
-    return int(_discrete("action", array, space))
+    return _discrete("action", array, int(space.start), int(space.n))
 
 
 def checked_actions(actions: Any, space: gymnasium.spaces.Space[Any], num_envs: int) -> NDArray[Any]:
@@ -64,7 +66,7 @@ def checked_actions(actions: Any, space: gymnasium.spaces.Space[Any], num_envs: 
     array = arrays.shaped("actions", actions, (num_envs, *of_one), " ".join(["env", *["action"] * len(of_one)]))
     arrays.require_finite("actions", array)
     if isinstance(space, gymnasium.spaces.Discrete):
-        return _discrete("actions", array, space)
+        return _discrete("actions", array, int(space.start), int(space.n))
     outside = [i for i, action in enumerate(array) if not space.contains(action)]
     if outside:
         first = array[outside[0]]
@@ -85,6 +87,5 @@ def refuse_options(options: dict[str, Any] | None) -> None:
         raise ValueError(f"reset options {options} are unknown: these environments take none; drop them")
 
 
-def _discrete(name: str, array: NDArray[Any], space: gymnasium.spaces.Discrete) -> NDArray[np.int32]:
-    low, below = int(space.start), int(space.start + space.n)
-    return arrays.integers(name, array, array.shape, "env", low=low, below=below)
+def _discrete(name: str, array: NDArray[Any], start: int, n: int) -> NDArray[np.int32]:
+    return arrays.integers(name, array, array.shape, "env", low=start, below=start + n)

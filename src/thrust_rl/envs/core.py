@@ -1,36 +1,39 @@
 """What an environment is: an MDP (physics) seen through an observation model (sensor)."""
 
 import dataclasses
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import gymnasium
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
+from thrust_rl.config import require
+from thrust_rl.maths.distributions import Action
 from thrust_rl.maths.keys import Purpose, purpose_key
 from thrust_rl.types import Frame, Key, Obs, Transition
 
 PhysicsState: TypeAlias = PyTree
 SensorState: TypeAlias = PyTree
+AnySpace = TypeVar("AnySpace", bound=gymnasium.Space[Any])
 
 
 class Physics(Protocol):
     """A fully observable MDP: pure, hashable, one environment, no time limit and no reset of its own."""
 
     @property
-    def observation_space(self) -> gymnasium.spaces.Box:
+    def observation_space(self) -> gymnasium.Space[Any]:
         """Where `observe` lies."""
 
     @property
-    def action_space(self) -> gymnasium.spaces.Discrete:
+    def action_space(self) -> gymnasium.Space[Any]:
         """What `step` accepts."""
 
     def init(self, key: Key) -> PhysicsState:
         """Draw the first state of an episode."""
 
     def step(
-        self, key: Key, state: PhysicsState, action: Int[Array, ""]
+        self, key: Key, state: PhysicsState, action: Action
     ) -> tuple[PhysicsState, Float[Array, ""], Bool[Array, ""]]:
         """Give the next state, the reward and whether that state is absorbing."""
 
@@ -93,15 +96,20 @@ class FunctionalEnv:
 
     def __post_init__(self) -> None:
         """Let the sensor check that it fits the physics: a ConfigError here, not clamped indices later."""
-        self.sensor.space(self.physics.observation_space)
+        space = self.physics.observation_space
+        require(
+            isinstance(space, gymnasium.spaces.Box) or isinstance(self.sensor, FullyObserved),
+            f"{self.name} has observations in {space}: observation models need a Box; use it without one",
+        )
+        self.sensor.space(self._physics_space)
 
     @property
-    def observation_space(self) -> gymnasium.spaces.Box:
+    def observation_space(self) -> gymnasium.Space[Any]:
         """Space of the frames."""
-        return self.sensor.space(self.physics.observation_space)
+        return self.sensor.space(self._physics_space)
 
     @property
-    def action_space(self) -> gymnasium.spaces.Discrete:
+    def action_space(self) -> gymnasium.Space[Any]:
         """Space of the actions."""
         return self.physics.action_space
 
@@ -111,14 +119,14 @@ class FunctionalEnv:
 
     def init(self, key: Key) -> tuple[EnvState, Frame]:
         """Begin a stream and its first episode."""
-        sensor = self.sensor.init(purpose_key(key, Purpose.SENSOR), self.physics.observation_space)
+        sensor = self.sensor.init(purpose_key(key, Purpose.SENSOR), self._physics_space)
         return self._begin(key, sensor)
 
     def restart(self, key: Key, state: EnvState) -> tuple[EnvState, Frame]:
         """Begin a new episode on the same stream: new physics, the sensor's clock goes on."""
         return self._begin(key, state.sensor)
 
-    def step(self, key: Key, state: EnvState, action: Int[Array, ""]) -> tuple[EnvState, Transition]:
+    def step(self, key: Key, state: EnvState, action: Action) -> tuple[EnvState, Transition]:
         """One transition. When physics ends on the very step of the limit, it terminated."""
         physics, reward, terminated = self.physics.step(purpose_key(key, Purpose.PHYSICS), state.physics, action)
         sensor = self.sensor.advance(purpose_key(key, Purpose.SENSOR), state.sensor)
@@ -126,6 +134,11 @@ class FunctionalEnv:
         elapsed = state.elapsed + 1
         truncated = (elapsed >= self.max_steps) & ~terminated
         return EnvState(physics, sensor, elapsed), Transition(frame.obs, frame.blank, reward, terminated, truncated)
+
+    @property
+    def _physics_space(self) -> Any:
+        """What the sensor is told: a `Box`, or anything where the sensor is `FullyObserved`."""
+        return self.physics.observation_space
 
     def _begin(self, key: Key, sensor: SensorState) -> tuple[EnvState, Frame]:
         physics = self.physics.init(purpose_key(key, Purpose.RESET))
@@ -137,7 +150,7 @@ class FunctionalEnv:
 
 
 def step_and_restart(
-    env: FunctionalEnv, key: Key, state: EnvState, action: Int[Array, ""]
+    env: FunctionalEnv, key: Key, state: EnvState, action: Action
 ) -> tuple[EnvState, Transition, Frame]:
     """Step, and begin a new episode where this one is over.
 
@@ -156,11 +169,11 @@ def step_and_restart(
 class FullyObserved:
     """The sensor that withholds nothing."""
 
-    def space(self, space: gymnasium.spaces.Box) -> gymnasium.spaces.Box:
-        """Unchanged."""
+    def space(self, space: AnySpace) -> AnySpace:
+        """Unchanged, whatever it is."""
         return space
 
-    def init(self, key: Key, space: gymnasium.spaces.Box) -> SensorState:
+    def init(self, key: Key, space: gymnasium.Space[Any]) -> SensorState:
         """Nothing to remember."""
         return ()
 

@@ -6,7 +6,6 @@ from typing import Any, ClassVar, SupportsIndex
 import gymnasium
 import jax
 import numpy as np
-from numpy.typing import NDArray
 
 from thrust_rl.envs.batch import CompiledBatch
 from thrust_rl.envs.cartpole import Integrator
@@ -70,7 +69,7 @@ class StatefulEnv(gymnasium.Env[Any, Any]):
 
     def reset(
         self, *, seed: SupportsIndex | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+    ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode: on a new stream if a seed is given, else on the one that runs.
 
         Raises:
@@ -82,23 +81,23 @@ class StatefulEnv(gymnasium.Env[Any, Any]):
         super().reset(seed=number)
         frames = self._batch.reset(number, first_seed=self._first_seed)
         self._over = False
-        return frames.obs[0], {"blank": bool(frames.info["blank"][0])}
+        return _first(frames.obs), {"blank": bool(frames.info["blank"][0])}
 
-    def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """One transition.
 
         Raises:
             ValueError: there is no running episode, or the action lies outside the space.
-            TypeError: the action is not one integer.
+            TypeError: the action's dtype is wrong; for a `Discrete` space, it is not one integer.
         """
         if self._batch.streams is None:
             raise ValueError("step() before reset(): call reset() to begin the first episode")
         if self._over:
             raise ValueError("step() after the episode ended: call reset() to begin the next one")
-        result = self._batch.step(np.array([checked_action(action, self.functional.action_space)], np.int32))
+        result = self._batch.step(checked_action(action, self.functional.action_space)[None])
         self._over = bool(result.over[0])
         flags = bool(result.terminated[0]), bool(result.truncated[0])
-        return result.obs[0], float(result.reward[0]), *flags, {"blank": bool(result.info["blank"][0])}
+        return _first(result.obs), float(result.reward[0]), *flags, {"blank": bool(result.info["blank"][0])}
 
     def clone_state(self) -> Snapshot:
         """Everything that the future depends on, given the actions.
@@ -140,6 +139,11 @@ class StatefulEnv(gymnasium.Env[Any, Any]):
 
     def _first_seed(self) -> int:
         return int(self.np_random.integers(SEED_LIMIT)) if self._seed is None else self._seed
+
+
+def _first(obs: Any) -> Any:
+    """The only environment's observation."""
+    return jax.tree.map(lambda leaf: leaf[0], obs)
 
 
 class CartPole(StatefulEnv):

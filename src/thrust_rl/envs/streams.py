@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int, UInt32
 
 from thrust_rl.envs.core import EnvState, FunctionalEnv, step_and_restart
+from thrust_rl.maths.distributions import Action
 from thrust_rl.maths.keys import Purpose, environment_keys, purpose_key, step_key
 from thrust_rl.types import Frame, Key, Transition
 
@@ -33,7 +34,7 @@ def begin(env: FunctionalEnv, key: Key) -> Stream:
     return Stream(jax.random.key_data(key), zero, zero + 1, env_state, frame)
 
 
-def step(env: FunctionalEnv, stream: Stream, action: Int[Array, ""]) -> tuple[Stream, Transition]:
+def step(env: FunctionalEnv, stream: Stream, action: Action) -> tuple[Stream, Transition]:
     """One transition; an episode that ends stays ended."""
     clock = stream.clock + 1
     env_state, result = env.step(_key(stream, clock), stream.env_state, action)
@@ -41,7 +42,7 @@ def step(env: FunctionalEnv, stream: Stream, action: Int[Array, ""]) -> tuple[St
     return Stream(stream.key_data, clock, jnp.zeros_like(stream.begun), env_state, frame), result
 
 
-def step_on(env: FunctionalEnv, stream: Stream, action: Int[Array, ""]) -> tuple[Stream, Transition]:
+def step_on(env: FunctionalEnv, stream: Stream, action: Action) -> tuple[Stream, Transition]:
     """One transition, and a new episode where this one is over."""
     clock = stream.clock + 1
     env_state, result, frame = step_and_restart(env, _key(stream, clock), stream.env_state, action)
@@ -78,13 +79,13 @@ def begin_all(env: FunctionalEnv, seed: UInt32[Array, ""], num_envs: int) -> Str
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def step_all(env: FunctionalEnv, streams: Stream, actions: Int[Array, " env"]) -> tuple[Stream, Transition]:
+def step_all(env: FunctionalEnv, streams: Stream, actions: Action) -> tuple[Stream, Transition]:
     """`step` for every stream, compiled; leaves `[env, ...]`."""
     return jax.vmap(functools.partial(step, env))(streams, actions)
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def step_on_all(env: FunctionalEnv, streams: Stream, actions: Int[Array, " env"]) -> tuple[Stream, Transition]:
+def step_on_all(env: FunctionalEnv, streams: Stream, actions: Action) -> tuple[Stream, Transition]:
     """`step_on` for every stream, compiled; leaves `[env, ...]`."""
     return jax.vmap(functools.partial(step_on, env))(streams, actions)
 

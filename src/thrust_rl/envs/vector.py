@@ -48,8 +48,8 @@ class CompiledVectorEnv(VectorEnv[NDArray[np.float32], Any, NDArray[Any]]):
     ) -> None:
         self.num_envs = positive("num_envs", num_envs)
         self.render_mode = checked_render_mode(render_mode)
-        self.single_observation_space: gymnasium.spaces.Box = functional.observation_space
-        self.single_action_space: gymnasium.spaces.Discrete = functional.action_space
+        self.single_observation_space: gymnasium.Space[Any] = functional.observation_space
+        self.single_action_space: gymnasium.Space[Any] = functional.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._seed = None if seed is None else checked_seed(seed)
