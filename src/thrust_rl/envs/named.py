@@ -3,13 +3,14 @@
 import dataclasses
 import functools
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gymnasium
 from gymnasium.envs.registration import registry
 
 from thrust_rl.config import ConfigError, nearest, require
+from thrust_rl.envs.adapters import COMPILED, HOSTED, adapter_of
 from thrust_rl.envs.core import FullyObserved, FunctionalEnv
 from thrust_rl.envs.host import OnEnvError
 from thrust_rl.envs.partial import PartialObservation, observed
@@ -33,14 +34,17 @@ class GymMaker:
     """Builds a Gymnasium environment from plain data, so that worker processes can be told which.
 
     Args:
-        target: an id such as "CartPole-v1", "module:Env-v0" to import the module first, or "module:callable".
+        target: an id such as "CartPole-v1", "module:Env-v0" to import the module first, "module:callable", or what an
+            adapter builds, such as "popgym:popgym-HigherLowerEasy-v0".
         params: keyword arguments, as pairs.
         observe: texts of observation models, the first nearest to the environment.
+        twin: the fully observable form, which some adapters have.
     """
 
     target: str
     params: tuple[tuple[str, Any], ...] = ()
     observe: tuple[str, ...] = ()
+    twin: bool = False
 
     def __call__(self) -> gymnasium.Env[Any, Any]:
         """A new environment.
@@ -48,7 +52,9 @@ class GymMaker:
         Raises:
             ConfigError: there is no such environment, or it cannot be built.
         """
-        env = _built(self.target, dict(self.params))
+        adapter = adapter_of(self.target)
+        build = functools.partial(_plain, self.target) if adapter is None else _adapted(adapter, twin=self.twin)
+        env = _built(self.target, build, dict(self.params))
         return PartialObservation(env, list(self.observe)) if self.observe else env
 
 
@@ -66,7 +72,8 @@ def make(
     The library's own (`CartPole-v1`, `FlickeringCartPole-v0`, `MaskedCartPole-v0`) are compiled. Every other name is
     stepped by the host: an id of Gymnasium's (`Pendulum-v1`; `gymnasium:CartPole-v1` for one whose name the library has
     too), `module:Env-v0` for one that a module registers, `module:callable` for a class or function that builds one,
-    or one of the velocity-masked classics (`VELOCITY_MASKED`).
+    or one of the velocity-masked classics (`VELOCITY_MASKED`). Adapters build those of other packages: compiled ones
+    (`gymnax:CartPole-v1`) and ones for the host (`popgym:...`, `minigrid:...`).
 
     Args:
         name: of the environment.
@@ -86,13 +93,15 @@ def make(
         (2,)
     """
     texts = (observe,) if isinstance(observe, str) else tuple(observe)
-    if name in ENVIRONMENTS:
+    adapter = adapter_of(name)
+    if name in ENVIRONMENTS or (adapter is not None and adapter[0] in COMPILED):
         require(env_workers == 0, f"env_workers is {env_workers}: {name} is compiled and needs none; drop it")
-        env = make_own(name, **params)
+        env = make_own(name, **params) if adapter is None else COMPILED[adapter[0]](adapter[1], **params)
         return observed(env, list(texts)) if texts else env
     target, own = VELOCITY_MASKED.get(name, (name, ""))
     maker = GymMaker(target, tuple(sorted(params.items())), (own, *texts) if own else texts)
-    _require_known(target)
+    if adapter is None:
+        _require_known(target)
     label = "|".join([name, *texts])
     task = HostTask(label, maker, env_workers, on_env_error, check_range)
     _ = task.observation_space  # builds one: what cannot be built fails here
@@ -108,10 +117,14 @@ def twin_of_task(env: Environment) -> FunctionalEnv | HostTask | None:
     """
     if isinstance(env, FunctionalEnv):
         return None if isinstance(env.sensor, FullyObserved) else env.twin()
-    if isinstance(env, HostTask) and isinstance(env.make_env, GymMaker) and env.make_env.observe:
-        plain = dataclasses.replace(env.make_env, observe=())
-        return dataclasses.replace(env, name=f"{env.name}-twin", make_env=plain)
-    return None
+    if not isinstance(env, HostTask) or not isinstance(env.make_env, GymMaker):
+        return None
+    maker = env.make_env
+    shows_all = adapter_of(maker.target) is not None  # every adapter for the host can build what shows everything
+    if maker.twin or not (maker.observe or shows_all):
+        return None
+    plain = dataclasses.replace(maker, observe=(), twin=shows_all)
+    return dataclasses.replace(env, name=f"{env.name}-twin", make_env=plain)
 
 
 def _require_known(target: str) -> None:
@@ -132,17 +145,29 @@ def _require_known(target: str) -> None:
     )
 
 
-def _built(target: str, params: dict[str, Any]) -> gymnasium.Env[Any, Any]:
-    module, name = _split(target)
-    build = getattr(_imported(module), name, None) if module is not None else None
-    if name in registry or build is None:
-        build = functools.partial(gymnasium.make, name, disable_env_checker=True)  # the batch checks for itself
+def _built(target: str, build: Callable[..., Any], params: dict[str, Any]) -> gymnasium.Env[Any, Any]:
     try:
         env = build(**params)
+    except ConfigError:
+        raise
     except Exception as error:  # noqa: BLE001  # building may fail in any way
         raise ConfigError(f"{target} cannot be built: {type(error).__name__}: {error}") from error
     require(isinstance(env, gymnasium.Env), f"{target} built a {type(env).__name__}: expected a gymnasium.Env")
     return env
+
+
+def _plain(target: str, /, **params: Any) -> Any:
+    """What Gymnasium, or a callable of a module, makes of it."""
+    module, name = _split(target)
+    build = getattr(_imported(module), name, None) if module is not None else None
+    if name in registry or build is None:
+        return gymnasium.make(name, disable_env_checker=True, **params)  # the batch checks for itself
+    return build(**params)
+
+
+def _adapted(adapter: tuple[str, str], *, twin: bool) -> Callable[..., Any]:
+    prefix, name = adapter
+    return functools.partial(HOSTED[prefix], name, twin=twin)
 
 
 @functools.cache
