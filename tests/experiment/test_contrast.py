@@ -163,6 +163,12 @@ def test_equal_differences_have_no_width_and_say_what_they_may_have_missed():
     assert (1 - 0.26) ** 10 == pytest.approx(0.05, abs=0.002)
 
 
+def test_many_ties_say_what_they_may_have_missed():
+    (note,) = paired_difference(np.array([0.0] * 6 + [-3.0, -2.0, 1.0, 4.0])).notes
+    assert note.startswith("6 of 10 differences are 0; an outcome that befalls fewer than 26% of the seeds")
+    assert paired_difference(np.array([0.0] * 5 + [-3.0, -2.0, 1.0, 4.0, 2.0])).notes == ()
+
+
 def test_one_seed_has_a_difference_and_no_interval():
     result = paired_difference(np.array([7.0]))
     assert (result.mean, result.spread, result.interval, result.bca, result.p_value) == (7.0, None, None, None, 1.0)

@@ -223,10 +223,13 @@ def _notes(differences: Float[np.ndarray, " seed"], flips: SignFlip, confidence:
             f"with {size} seeds no sign-flip p-value is below {2 / 2**size:.3g}, so that part of the interval is the"
             f" range of the differences, worth {flips.confidence:.2%}"
         )
-    if size > 1 and np.ptp(differences) == 0:
+    level = int(np.sum(np.abs(differences) <= ROUNDING * np.abs(differences).sum()))
+    equal = size > 1 and np.ptp(differences) == 0
+    if equal or 2 * level > size > 1:
         unseen = 1 - 0.05 ** (1 / size)
+        tied = f"all {size} differences are equal" if equal else f"{level} of {size} differences are 0"
         notes.append(
-            f"all {size} differences are equal, so the interval has no width; an outcome that befalls fewer than"
-            f" {unseen:.0%} of the seeds may well not have come up in {size}"
+            f"{tied}; an outcome that befalls fewer than {unseen:.0%} of the seeds may well not have come up in {size},"
+            " and then no interval knows of it"
         )
     return tuple(notes)
