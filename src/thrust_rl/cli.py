@@ -272,6 +272,7 @@ def _report(options: Report) -> int:
 def _envs(options: Envs) -> int:
     from rich.console import Console
 
+    from thrust_rl.envs.adapters import adapter_names
     from thrust_rl.envs.catalogue import described, host_names, own
     from thrust_rl.experiment.tables import environment_text
 
@@ -281,6 +282,10 @@ def _envs(options: Envs) -> int:
     if not options.names:
         print("Others that are installed, stepped by Python; thrust envs NAME describes one:")
         console.print(", ".join(host_names()), highlight=False)
+        for prefix, names in adapter_names().items():
+            print(f"Through an adapter, as {prefix}:NAME:")
+            found = names if isinstance(names, str) else ", ".join(name.partition(":")[2] for name in names)
+            console.print(found, highlight=False)
     return 0
 
 
