@@ -30,14 +30,14 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check quick bench soak lock clean
+.PHONY: help demo test check quick bench soak calibrate lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
 
 demo: $(STAMP) ## does memory help on FlickeringCartPole? compare the arms, write runs/demo
 	$(BIN)/thrust compare FlickeringCartPole-v0 --seeds 3 --total-timesteps 500000 \
-		--num-envs 16 --num-steps 128 --out runs/demo
+		--num-envs 16 --num-steps 128 --out runs/demo --fresh
 
 test: $(STAMP) ## every test
 	$(BIN)/python -m pytest -n 2
@@ -56,6 +56,9 @@ bench: $(STAMP) ## measure throughput
 
 soak: $(STAMP) ## train for a long time, looking for leaks and drift
 	$(BIN)/python benchmarks/soak.py
+
+calibrate: $(STAMP) ## measure how often the verdict is wrong
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/calibration.py
 
 lock: ## write constraints.txt anew, from the newest versions that resolve
 	@$(call find_python,$(LOCK_PYTHON)); \
