@@ -58,6 +58,8 @@ class Failing(Telling):
                 obs[0] = 2000.0
             case "reward":
                 reward = float("inf")
+            case "exit":
+                raise SystemExit(3)
             case "die":
                 os._exit(7)
         return obs, reward, terminated, truncated, info

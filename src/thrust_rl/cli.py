@@ -258,14 +258,22 @@ def _report(options: Report) -> int:
     from thrust_rl.experiment.comparison import Comparison
     from thrust_rl.experiment.merge import merged
 
-    comparison = merged(
-        [Comparison.load(folder) for folder in options.folders], [str(each) for each in options.folders]
-    )
+    names = [str(folder) for folder in options.folders]
+    comparison = merged([Comparison.load(folder) for folder in options.folders], names)
     only = options.folders[0] if len(options.folders) == 1 else None
     beside = None if only is None else only if only.is_dir() else only.parent
     folder = writable_folder(options.out or beside or _new_folder("merged"))
-    save(comparison, folder)
-    _show(comparison, folder, Console(quiet=options.quiet))
+    try:
+        save(comparison, folder)
+        _show(comparison, folder, Console(quiet=options.quiet))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        if isinstance(error, ConfigError):
+            raise
+        _fail(
+            f"{', '.join(names)}: what the result holds does not fit together ({type(error).__name__}: {error}); repeat"
+            " the command that made it, with the same --out",
+            status=2,
+        )
     return 0
 
 
@@ -277,7 +285,8 @@ def _envs(options: Envs) -> int:
     from thrust_rl.experiment.tables import environment_text
 
     console = Console()
-    for entry in [described(name) for name in options.names] or own():
+    entries = [described(name) for name in options.names] or own()
+    for entry in entries:
         print(environment_text(entry))
     if not options.names:
         print("Others that are installed, stepped by Python; thrust envs NAME describes one:")
@@ -286,7 +295,7 @@ def _envs(options: Envs) -> int:
             print(f"Through an adapter, as {prefix}:NAME:")
             found = names if isinstance(names, str) else ", ".join(name.partition(":")[2] for name in names)
             console.print(found, highlight=False)
-    return 0
+    return 2 if options.names and any(entry.problem for entry in entries) else 0
 
 
 def _new_folder(name: str) -> Path:

@@ -294,7 +294,7 @@ def _framestack(value: str, argument: str) -> ArmConfig:
 def nearest(name: str, known: Iterable[str]) -> str:
     """Say which known name was probably meant, and what there is."""
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.4)
-    hint = f": did you mean {close[0]!r}?" if close else ":"
+    hint = f": did you mean {close[0]!r}?" if close else ""
     return f"{hint} (there are {', '.join(known)})"
 
 

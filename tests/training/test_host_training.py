@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from host_envs_for_tests import Failing, Masked, Telling
-from thrust_rl.config import ArmConfig, PPOConfig, TrainConfig
+from thrust_rl.config import ArmConfig, ConfigError, PPOConfig, TrainConfig
 from thrust_rl.envs.faults import EnvError
 from thrust_rl.envs.task import HostTask
 from thrust_rl.training.train import train
@@ -28,6 +28,7 @@ FAULTS = {
     "shape": r"shape \(2,\): its space says \(3,\)",
     "range": "outside its space.*--allow-out-of-range",
     "reward": "reward is inf",
+    "exit": "it raised SystemExit: 3",
 }
 
 
@@ -92,6 +93,17 @@ def test_episodes_of_one_step_of_two_and_without_end_train(make_env):
 
 def test_out_of_range_observations_pass_where_that_is_asked_for():
     assert run(OnlySecond("range"), check_range=False).curve.episodes == 8
+
+
+def test_an_environment_that_cannot_begin_is_refused_before_anything_starts():
+    class NeverBegins(Telling):
+        def reset(self, *, seed=None, options=None):
+            return None
+
+    with pytest.raises(
+        ConfigError, match="test cannot be built: its first reset.*must return an observation and an info"
+    ):
+        run(NeverBegins)
 
 
 def test_a_task_that_builds_no_environment_is_a_type_error():

@@ -33,7 +33,7 @@ class Fault(Exception):
     """What is wrong, said by who does not know where."""
 
 
-def fault_of(error: Exception) -> str:
+def fault_of(error: BaseException) -> str:
     """What is wrong, from what was raised on the way of an observation from an environment into an array."""
     return str(error) if isinstance(error, Fault) else f"it raised {type(error).__name__}: {error}"
 

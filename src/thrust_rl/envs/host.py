@@ -83,7 +83,7 @@ class HostBatch:
                 obs, reward, terminated[i], truncated[i], self._infos[i] = env.step(action)
                 self._take(i, obs)
                 rewards[i] = one_number(reward)
-            except Exception as error:  # noqa: BLE001  # an environment may raise anything
+            except (Exception, SystemExit) as error:  # noqa: BLE001  # an environment may raise anything
                 faults[i] = fault_of(error)
         finite = np.isfinite(rewards)
         if not finite.all():
@@ -115,7 +115,7 @@ class HostBatch:
                 try:
                     obs, self._infos[i] = self._envs[i].reset(seed=seeds.get(i))
                     self._take(i, obs)
-                except Exception as error:  # noqa: BLE001  # an environment may raise anything
+                except (Exception, SystemExit) as error:  # noqa: BLE001  # an environment may raise anything
                     faults[i] = fault_of(error)
             wrong = faulty_rows(self._spec, self._bounds, self._parts, np.zeros(len(self._envs), bool))
             faults = {**{i: fault for i, fault in wrong.items() if i in wanted}, **faults}

@@ -157,8 +157,7 @@ def _spaces(task: HostTask) -> Found:
     """The spaces, found by building one environment and beginning one episode."""
     env = _built(task.make_env)
     try:
-        _, info = env.reset(seed=0)
-        return _found(env.observation_space, env.action_space, info)
+        return _found(env.observation_space, env.action_space, _first_info(env, task.name))
     finally:
         env.close()
 
@@ -168,10 +167,26 @@ def _vector_spaces(task: VectorTask) -> Found:
     vector = task.make_vector(1)
     try:
         autoreset_mode(vector)
-        _, info = vector.reset(seed=0)
+        info = _first_info(vector, task.name)
         return _found(vector.single_observation_space, vector.single_action_space, info)
     finally:
         vector.close()
+
+
+def _first_info(env: Any, name: str) -> dict[str, Any]:
+    """What a first reset reports.
+
+    Raises:
+        ConfigError: it fails, or gives no observation and info.
+    """
+    try:
+        _, info = env.reset(seed=0)
+        return dict(info)
+    except Exception as error:  # noqa: BLE001  # an environment may raise anything
+        raise ConfigError(
+            f"{name} cannot be built: its first reset(seed=0) failed ({type(error).__name__}: {error});"
+            " it must return an observation and an info dict"
+        ) from error
 
 
 def _found(observations: gymnasium.Space[Any], actions: gymnasium.Space[Any], info: dict[str, Any]) -> Found:

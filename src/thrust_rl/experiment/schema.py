@@ -45,7 +45,9 @@ def load(path: Path) -> Comparison:
     """
     file = path / RESULT_FILE if path.is_dir() else path
     require(file.exists(), f"{file} does not exist: give a folder that thrust compare wrote to")
-    remedy = "run the comparison again, into another folder"
+    remedy = (
+        "repeat the command that made it, with the same --out: runs that are kept in its runs/ folder are not run again"
+    )
     data = read_json(file, schema=SCHEMA, version=SCHEMA_VERSION, remedy=remedy)
     try:
         return _comparison(data)
