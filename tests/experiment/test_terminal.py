@@ -57,7 +57,16 @@ def test_the_table_has_a_row_for_every_arm_with_its_size_and_score():
     assert lstm[:4] == ["lstm", "17,539", "6", "461.0"] and lstm[5] == "to"
     assert lstm[7:] == ["463.0", "461.0", "471.0"]
     assert mlp[:4] == ["mlp", "17,539", "6", "158.7"]
-    assert sum(row[:1] == ["lstm"] for row in rows) == 2
+    assert sum(row[:1] == ["lstm"] for row in rows) == 2 * 2  # means, and seed by seed
+
+
+def test_every_seed_has_its_score_its_final_and_its_best():
+    made = comparison({"lstm": LSTM, "mlp": MLP})
+    rows = table_text(made)[1]
+    for arm in made.arms:
+        at = next(i for i, row in enumerate(rows) if row[:2] == [arm.name, "score"])
+        for row, number in zip(rows[at : at + 3], ("score", "final", "best"), strict=True):
+            assert row[-len(arm.seeds) - 1 :] == [number, *(f"{getattr(seed, number):.0f}" for seed in arm.seeds)]
 
 
 def test_under_the_table_stand_all_sentences():

@@ -9,14 +9,17 @@ from thrust_rl.envs.catalogue import Entry
 from thrust_rl.experiment.comparison import ArmResult, Comparison, ConditionResult
 from thrust_rl.experiment.statistics import Estimate
 
+MOST_SEEDS = 10  # that are shown one by one; the report has them all
 RIGHT = ("params", "seeds", "score", "95 % interval", "greedy", "final", "best")
 
 
 def shown(comparison: Comparison) -> Group:
     """Everything there is to say: tables, then sentences, then notes."""
-    parts: list[RenderableType] = [
-        condition_table(condition) for task in comparison.tasks for condition in task.conditions
-    ]
+    parts: list[RenderableType] = []
+    for condition in (condition for task in comparison.tasks for condition in task.conditions):
+        parts.append(condition_table(condition))
+        if len(comparison.seeds) <= MOST_SEEDS:
+            parts.append(seed_table(condition))
     parts.append(
         Text(
             "score: mean return of fresh evaluation episodes, actions drawn; greedy: likeliest actions;"
@@ -43,6 +46,26 @@ def condition_table(condition: ConditionResult) -> Table:
     for arm in condition.arms:
         table.add_row(arm.name, *_cells(arm))
     return table
+
+
+def seed_table(condition: ConditionResult) -> Table:
+    """Every seed's numbers, an arm's score, final and best below each other."""
+    seeds = sorted({seed.seed for arm in condition.arms for seed in arm.seeds})
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("seed", overflow="fold")
+    table.add_column("")
+    for seed in seeds:
+        table.add_column(str(seed), justify="right", no_wrap=True)
+    for arm in condition.arms:
+        found = {seed.seed: seed for seed in arm.seeds}
+        for number in ("score", "final", "best"):
+            cells = (_whole(getattr(found[seed], number)) if seed in found else "–" for seed in seeds)
+            table.add_row(arm.name if number == "score" else "", number, *cells)
+    return table
+
+
+def _whole(value: float | None) -> str:
+    return "–" if value is None else f"{value:.{0 if abs(value) >= 10 else 2}f}"
 
 
 def _cells(arm: ArmResult) -> list[str]:
