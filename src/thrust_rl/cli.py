@@ -75,7 +75,7 @@ class Compare:
     input_previous_reward: bool = False
     """Feed every arm its previous reward: likewise."""
     match_params: bool = False
-    """Widen the arms without memory to within 2 % of the parameters of the first with memory."""
+    """Widen or narrow the arms without memory to within 2 % of the parameters of the first with memory."""
     eval_episodes: int = 100
     """Fresh episodes that score a trained policy."""
     min_effect: float = 0.05

@@ -99,7 +99,7 @@ def test_a_damaged_file_is_refused_by_its_name_with_a_remedy(file, damage, said)
     before = file.read_bytes()
     with pytest.raises(ConfigError, match=said) as caught:
         Comparison.load(file)
-    assert str(file) in str(caught.value) and "run the comparison again" in str(caught.value)
+    assert str(file) in str(caught.value) and "repeat the command that made it" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert file.read_bytes() == before
 

@@ -94,15 +94,22 @@ def _aggregate(together: Aggregate, pair: tuple[str, str] | None) -> str:
 
 def _beforehand(comparison: Comparison, pair: tuple[str, str] | None, tasks: Sequence["TaskAnalysis"]) -> list[str]:
     """What was fixed before the first run."""
-    scales = list(dict.fromkeys(task.scale.describe() for task in tasks if task.scale is not None))
+    scales = list(dict.fromkeys(task.scale for task in tasks if task.scale is not None))
     if pair is None or not scales:
         return []
     seeds, share = len(comparison.seeds), f"{100 * comparison.min_effect:.3g} %"
     return [
         f"Fixed beforehand: {pair[0]} against {pair[1]}, {seeds} seed{'s' if seeds > 1 else ''},"
-        f" {comparison.evaluation.episodes} evaluation episodes each.",
-        f"Smallest effect of interest: {share} of {scales[0] if len(scales) == 1 else 'every return scale'}.",
+        f" {comparison.evaluation.episodes} evaluation episodes each, scored by their mean return with actions drawn.",
+        f"Smallest effect of interest: {share} of {_scale(scales, comparison.min_effect)}.",
     ]
+
+
+def _scale(scales: Sequence[ReturnScale], min_effect: float) -> str:
+    """Of one scale, with what its share comes to as a return; or of several."""
+    if len(scales) > 1:
+        return "every return scale"
+    return f"{scales[0].describe()}; that is {scales[0].min_effect(min_effect):.4g}"
 
 
 def _warnings(comparison: Comparison) -> list[str]:

@@ -103,7 +103,7 @@ def summarize(
     """Mean, median and interquartile mean with BCa intervals: the same numbers for the same `seed`.
 
     These describe an arm. Decisions rest on `contrast.paired_difference`, because a bootstrap of 10 seeds is too
-    narrow: its 95 % intervals miss the true mean at least twice as often as they should (docs/verdict.md).
+    narrow: its 95 % intervals miss the true mean about twice as often as they should, or more (docs/verdict.md).
 
     Example:
         >>> arm = summarize(ArmScores("lstm", (0, 1, 2, 3, 4), (422.2, 487.7, 473.3, 456.1, 447.8)))

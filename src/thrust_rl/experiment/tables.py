@@ -8,6 +8,7 @@ from rich.text import Text
 from thrust_rl.envs.catalogue import Entry
 from thrust_rl.experiment.comparison import ArmResult, Comparison, ConditionResult
 from thrust_rl.experiment.statistics import Estimate
+from thrust_rl.experiment.verdict import MIN_SEEDS
 
 MOST_SEEDS = 10  # that are shown one by one; the report has them all
 RIGHT = ("params", "seeds", "score", "95 % interval", "greedy", "final", "best")
@@ -74,7 +75,7 @@ def _cells(arm: ArmResult) -> list[str]:
         "–" if arm.params is None else f"{arm.params:,}",
         str(len(arm.seeds)),
         _number(arm.score),
-        _interval(summary.mean if summary else None),
+        _interval(summary.mean if summary and len(arm.seeds) >= MIN_SEEDS else None),
         _number(arm.greedy),
         _number(arm.final),
         _number(arm.best),
