@@ -157,7 +157,8 @@ def _spaces(task: HostTask) -> Found:
     """The spaces, found by building one environment and beginning one episode."""
     env = _built(task.make_env)
     try:
-        return _found(env.observation_space, env.action_space, _first_info(env, task.name))
+        info = _first_info(env, task.name)  # before the spaces are read: a reset may change them
+        return _found(env.observation_space, env.action_space, info)
     finally:
         env.close()
 
