@@ -3,6 +3,8 @@
 import abc
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
@@ -31,6 +33,11 @@ class MemoryCell(eqx.Module):
         self, memory: Memory, xs: Float[Array, "time in"], episode_starts: Bool[Array, " time"]
     ) -> tuple[Memory, Float[Array, "time out"]]:
         """Consume x_0 … x_{T-1} from m_0; give m_T and every output."""
+
+
+def forget_where(episode_start: Bool[Array, ""], memory: Memory) -> Memory:
+    """The one place where memory is emptied."""
+    return jax.tree.map(lambda leaf: jnp.where(episode_start, jnp.zeros_like(leaf), leaf), memory)
 
 
 def fold_steps(

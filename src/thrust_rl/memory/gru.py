@@ -8,7 +8,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from thrust_rl.maths.initializers import orthogonal
-from thrust_rl.memory.core import MemoryCell
+from thrust_rl.memory.core import MemoryCell, forget_where
 from thrust_rl.types import Key
 
 
@@ -72,11 +72,6 @@ class Gates(NamedTuple):
     update: Float[Array, "*time hidden"]
     candidate: Float[Array, "*time hidden"]
     recalled: Float[Array, "*time hidden"]  # U_n h + c_n: what the reset gate lets through or not
-
-
-def forget_where(episode_start: Bool[Array, ""], hidden: Float[Array, " hidden"]) -> Float[Array, " hidden"]:
-    """The one place where memory is emptied."""
-    return jnp.where(episode_start, jnp.zeros_like(hidden), hidden)
 
 
 def advance(

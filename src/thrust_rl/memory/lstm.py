@@ -8,7 +8,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from thrust_rl.maths.initializers import orthogonal
-from thrust_rl.memory.core import MemoryCell
+from thrust_rl.memory.core import MemoryCell, forget_where
 from thrust_rl.types import Key
 
 
@@ -71,11 +71,6 @@ class Gates(NamedTuple):
     forget: Float[Array, "*time hidden"]
     candidate: Float[Array, "*time hidden"]
     output: Float[Array, "*time hidden"]
-
-
-def forget_where(episode_start: Bool[Array, ""], memory: LSTMMemory) -> LSTMMemory:
-    """The one place where memory is emptied."""
-    return jax.tree.map(lambda leaf: jnp.where(episode_start, jnp.zeros_like(leaf), leaf), memory)
 
 
 def advance(drive: Float[Array, " gates"], cell: Float[Array, " hidden"]) -> tuple[LSTMMemory, Gates]:
