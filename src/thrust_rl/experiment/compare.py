@@ -1,8 +1,6 @@
 """`compare`: train several arms on the identical stream, score them on fresh episodes, and say whether memory helps."""
 
 import dataclasses
-import importlib
-import importlib.util
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +19,6 @@ from thrust_rl.experiment.schema import RESULT_FILE
 from thrust_rl.experiment.store import RunStore, split_jobs
 
 Finished = list[tuple[Job, SeedResult]]
-REPORT_MODULE = "thrust_rl.experiment.report"
 
 
 def compare(
@@ -185,10 +182,6 @@ def save(comparison: Comparison, folder: Path) -> list[Path]:
 
 def write_figures(comparison: Comparison, folder: Path) -> list[Path]:
     """Write the report; the paths of what was written."""
-    report = importlib.import_module(REPORT_MODULE) if importlib.util.find_spec(REPORT_MODULE) else None
-    if report is not None and hasattr(report, "write_report"):
-        return list(report.write_report(comparison, folder))
-    from thrust_rl.experiment.plots import plot_curves
+    from thrust_rl.experiment.report import write_report  # it plots, which takes long to import
 
-    plot_curves(comparison, folder / "curve.png")
-    return [folder / "curve.png"]
+    return list(write_report(comparison, folder))
