@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 import thrust_rl.experiment.compare
-from thrust_rl.cli import main, one_line
+from thrust_rl.arguments import one_line, whole
+from thrust_rl.cli import main
 from thrust_rl.config import PPOConfig, TrainConfig
 from thrust_rl.experiment.runner import Runner
 
@@ -92,7 +93,11 @@ BAD = [
     (["--total-timesteps", "0"], ["total_timesteps is 0"]),
     (["--num-envs", "0"], ["num_envs is 0", "at least 1"]),
     (["--num-steps", "-3"], ["num_steps is -3", "at least 1"]),
-    (["--num-steps", "1.5"], ["--num-steps", "1.5"]),
+    (["--num-steps", "1.5"], ["--num-steps", "'1.5' is not a whole number", "5e5"]),
+    (["--total-timesteps", "1.5e0"], ["--total-timesteps", "'1.5e0' is not a whole number"]),
+    (["--total-timesteps", "1e999999999"], ["--total-timesteps", "'1e999999999' is not a whole number"]),
+    (["--seeds", "nan"], ["--seeds", "'nan' is not a whole number"]),
+    (["--workers", "2.5"], ["--workers", "2.5"]),
     (["--window-start", "warm"], ["warm", "cold", "stored"]),
     (["--seeds", "0"], ["seeds is 0"]),
     (["--seeds", "three"], ["--seeds", "three"]),
@@ -261,6 +266,23 @@ def test_options_reach_the_result(thrust, fake, tmp_path):
         ppo=PPOConfig(gamma=0.9, clip_range_vf=None, anneal_lr=False),
     )
     assert data["config"] == dataclasses.asdict(config)
+
+
+def test_whole_numbers_may_be_written_as_people_write_them(thrust, fake, tmp_path):
+    fake()
+    budget = ["--total-timesteps", "1e3", "--num-envs", "4.0", "--num-steps", "3_2", "--workers", "1e0"]
+    assert thrust("compare", FLICKER, "--arms", "mlp", "--seeds", "2e0", "--out", "here", *budget).status == 0
+    data = json.loads((tmp_path / "here" / "result.json").read_text())
+    config = data["config"]
+    assert [config[name] for name in ("total_timesteps", "num_envs", "num_steps")] == [1000, 4, 32]
+    assert data["seeds"] == [0, 1]
+
+
+def test_a_whole_number_is_read_exactly():
+    assert whole("123456789012345678") == 123456789012345678
+    for text in ("", "1e", "0x10", "1e-1", "inf", "1e18"):
+        with pytest.raises(ValueError, match="is not a whole number"):
+            whole(text)
 
 
 def test_it_ends_with_a_table_a_sentence_and_the_files(thrust, fake, tmp_path):

@@ -1,11 +1,8 @@
 """The `thrust` command."""
 
-import contextlib
 import dataclasses
 import importlib.metadata
 import io
-import itertools
-import json
 import os
 import re
 import shlex
@@ -17,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from thrust_rl.arguments import key_values, parsed
 from thrust_rl.config import ConfigError, TrainConfig, require
 
 
@@ -97,7 +95,7 @@ class Compare:
             ConfigError: one is no key=value.
         """
         given = {name: getattr(self, name) for name in ("flicker_prob", "burst_len", "integrator")}
-        return {name: value for name, value in given.items() if value is not None} | _params(self.env_param)
+        return {name: value for name, value in given.items() if value is not None} | key_values(self.env_param)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,7 +150,7 @@ def main(argv: list[str] | None = None) -> None:
         print(f"thrust-rl {importlib.metadata.version('thrust-rl')}")
         return
     try:
-        sys.exit(_run(_parse(arguments), arguments))
+        sys.exit(_run(parsed(COMMANDS, arguments, description=DESCRIPTION), arguments))
     except ConfigError as error:
         _fail(str(error), status=2)
     except KeyboardInterrupt:
@@ -160,48 +158,6 @@ def main(argv: list[str] | None = None) -> None:
     except BrokenPipeError:  # whoever read our output has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-
-
-def _parse(arguments: list[str]) -> Compare | Report | Envs:
-    complaint = io.StringIO()
-    command = arguments[0] if arguments and arguments[0] in COMMANDS else ""
-    try:
-        with contextlib.redirect_stderr(complaint):
-            return tyro.extras.subcommand_cli_from_dict(
-                COMMANDS, prog="thrust", description=DESCRIPTION, args=arguments
-            )
-    except SystemExit as stop:
-        if stop.code:
-            _fail(one_line(complaint.getvalue(), command), status=2)
-        raise
-
-
-def one_line(box: str, command: str = "compare") -> str:
-    """The argument parser's boxed message as one line: its first section, and the option it suggests."""
-    lines = [line.strip("│ ") for line in box.splitlines()[1:] if not line.startswith("╰")]  # the first is the title
-    text = itertools.dropwhile(_is_rule, lines)  # where the box is drawn in ASCII, a rule is under the title
-    first = " ".join(itertools.takewhile(lambda line: not _is_rule(line), text))
-    first = re.sub(r"^Error parsing __tyro-dummy-inner__[\w.]*: ", "", first)
-    meant = re.search(r"Perhaps you meant:\s+(--[\w-]+)", " ".join(lines))
-    see = " ".join(["thrust", *([command] if command else []), "--help"])
-    return f"{first}: did you mean {meant.group(1)}?" if meant else f"{first} (see {see})"
-
-
-def _is_rule(line: str) -> bool:
-    return not line.strip("─-")
-
-
-def _params(texts: tuple[str, ...]) -> dict[str, Any]:
-    """`key=value` texts as parameters; what is no JSON is taken as it stands."""
-    found = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        require(bool(key and equals), f"env_param is {text!r}: give key=value, for example size=7")
-        try:
-            found[key] = json.loads(value)
-        except ValueError:
-            found[key] = value
-    return found
 
 
 def _fail(message: str, *, status: int) -> None:
