@@ -5,8 +5,9 @@ import dataclasses
 import pytest
 
 from comparisons_for_tests import LSTM, MLP, comparison
-from thrust_rl.config import ArmConfig, arm_from
+from thrust_rl.config import ArmConfig, TrainConfig, arm_from
 from thrust_rl.experiment.analysis import verdict_pair
+from thrust_rl.experiment.jobs import EvalConfig
 
 
 def arms(*names):
@@ -87,6 +88,47 @@ def test_several_tasks_are_decided_together_and_aggregated():
     [over] = [sentence for sentence in said.sentences if sentence.startswith("Over 2 tasks")]
     assert "lstm minus mlp is +0.6" in over
     assert comparison(scores).analysis.aggregate is None
+
+
+@pytest.mark.parametrize(("few", "seeds"), [(4, "4 seeds are"), (1, "1 seed is")])
+def test_under_five_seeds_the_aggregate_is_withheld_as_a_verdict_is(few, seeds):
+    tasks = ("FlickeringCartPole-v0", "MaskedCartPole-v0")
+    [over] = [
+        sentence
+        for sentence in comparison({"lstm": LSTM[:few], "mlp": MLP[:few]}, tasks=tasks).sentences
+        if sentence.startswith("Over 2 tasks")
+    ]
+    assert "interval" not in over and over.endswith(
+        f"{seeds} too few to tell how much of it is chance, give at least 5."
+    )
+    five = comparison({"lstm": LSTM[:5], "mlp": MLP[:5]}, tasks=tasks)
+    assert any(sentence.startswith("Over 2 tasks") and "95 % interval" in sentence for sentence in five.sentences)
+
+
+def test_what_was_fixed_beforehand_is_said_in_full():
+    made = comparison({"lstm": LSTM, "mlp": MLP}, seeds=(0, 1, 2, 3, 4, 5))
+    first, effect, rule = made.sentences[-3:]
+    assert first == (
+        "Fixed beforehand: lstm against mlp; seeds 0 to 5; 500,000 environment steps each;"
+        " score: mean return of 100 evaluation episodes with actions drawn."
+    )
+    assert "5 % of the environment's return range, 0 to 500, known beforehand; that is 25." in effect
+    assert rule.startswith("Decision rule: the 95 % interval of the mean difference") and "under 5 seeds" in rule
+    assert "Holm" not in rule
+    other = dataclasses.replace(
+        made, config=TrainConfig(total_timesteps=4096), evaluation=EvalConfig(7), min_effect=0.2
+    )
+    changed = other.sentences[-3:]
+    assert "4,096 environment steps" in changed[0] and "7 evaluation episodes" in changed[0] and "20 %" in changed[1]
+
+
+def test_several_tasks_have_their_own_smallest_effects_and_one_seen_in_the_data_is_called_so():
+    said = comparison({"lstm": LSTM, "mlp": MLP}, tasks=("FlickeringCartPole-v0", "LunarLander-v3")).sentences
+    [effect] = [sentence for sentence in said if sentence.startswith("Smallest effect")]
+    assert "25 on FlickeringCartPole-v0, 23.05 on LunarLander-v3" in effect
+    assert "the scale of LunarLander-v3 comes from the data and was not fixed beforehand" in effect
+    assert "Over 2 tasks, helps and hurts also take a p-value of at most 0.05 after Holm's correction" in said[-1]
+    assert "97.5 % interval" in said[-1]
 
 
 def test_arms_are_compared_on_the_seeds_that_both_have():

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from thrust_rl.experiment.aggregate import Aggregate
+from thrust_rl.experiment.beforehand import beforehand
 from thrust_rl.experiment.comparison import Comparison, TaskResult
 from thrust_rl.experiment.contrast import Contrast
 from thrust_rl.experiment.scale import ReturnScale
@@ -34,9 +35,10 @@ def sentences(
         prefix = f"{task.label}: " if several else ""
         said += [prefix + one for one in _further(analysis, comparison.min_effect)]
     if together is not None:
-        said.append(_aggregate(together, pair))
-    if comparison.status == "complete":
-        said += _beforehand(comparison, pair, tasks)
+        said.append(aggregate_sentence(together, pair))
+    if comparison.status == "complete" and pair is not None:
+        labelled = zip(comparison.tasks, tasks, strict=True)
+        said += beforehand(comparison, pair, {task.label: one.scale for task, one in labelled if one.scale is not None})
     return (*said, *_warnings(comparison))
 
 
@@ -79,37 +81,20 @@ def _difference(contrast: Contrast, scale: ReturnScale | None) -> str:
     )
 
 
-def _aggregate(together: Aggregate, pair: tuple[str, str] | None) -> str:
+def aggregate_sentence(together: Aggregate, pair: tuple[str, str] | None) -> str:
+    """All tasks at once; with too few seeds for a verdict there is no interval either, and it says why."""
     over = f"Over {len(together.tasks)} tasks, scores from 0 to 1 on each"
     each = ", ".join(f"{arm.name} {arm.iqm.value:.2f}" for arm in together.arms)
     said = f"{over}: interquartile mean {each}"
-    if pair is None or together.difference is None or together.difference.interval is None:
+    if pair is None or together.difference is None:
         return f"{said}."
     value, interval = together.difference.value, together.difference.interval
+    difference = f"{said}; {pair[0]} minus {pair[1]} is {value:+z.2f}"
+    if interval is None or together.num_seeds < MIN_SEEDS:
+        seeds = "1 seed is" if together.num_seeds == 1 else f"{together.num_seeds} seeds are"
+        return f"{difference}, and {seeds} too few to tell how much of it is chance, give at least {MIN_SEEDS}."
     percent = f"{100 * interval.confidence:.3g} % interval"
-    return (
-        f"{said}; {pair[0]} minus {pair[1]} is {value:+z.2f} ({percent} {interval.low:+z.2f} to {interval.high:+z.2f})."
-    )
-
-
-def _beforehand(comparison: Comparison, pair: tuple[str, str] | None, tasks: Sequence["TaskAnalysis"]) -> list[str]:
-    """What was fixed before the first run."""
-    scales = list(dict.fromkeys(task.scale for task in tasks if task.scale is not None))
-    if pair is None or not scales:
-        return []
-    seeds, share = len(comparison.seeds), f"{100 * comparison.min_effect:.3g} %"
-    return [
-        f"Fixed beforehand: {pair[0]} against {pair[1]}, {seeds} seed{'s' if seeds > 1 else ''},"
-        f" {comparison.evaluation.episodes} evaluation episodes each, scored by their mean return with actions drawn.",
-        f"Smallest effect of interest: {share} of {_scale(scales, comparison.min_effect)}.",
-    ]
-
-
-def _scale(scales: Sequence[ReturnScale], min_effect: float) -> str:
-    """Of one scale, with what its share comes to as a return; or of several."""
-    if len(scales) > 1:
-        return "every return scale"
-    return f"{scales[0].describe()}; that is {scales[0].min_effect(min_effect):.4g}"
+    return f"{difference} ({percent} {interval.low:+z.2f} to {interval.high:+z.2f})."
 
 
 def _warnings(comparison: Comparison) -> list[str]:
