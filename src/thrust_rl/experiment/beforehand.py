@@ -53,8 +53,8 @@ def _rule(num_tasks: int) -> str:
             f" correction, and does not help the {every:.4g} % interval."
         )
     return (
-        f"Decision rule: the {100 * CONFIDENCE:.3g} % interval of the mean difference, seed by seed. Within ± the smallest"
-        " effect, memory does not help; otherwise it helps above 0, hurts below 0, and across 0 one cannot tell yet;"
+        f"Decision rule: the {100 * CONFIDENCE:.3g} % interval of the mean difference, seed by seed. Within ± the"
+        " smallest effect, memory does not help; otherwise it helps above 0, hurts below 0, and across 0 one cannot tell yet;"
         f" under {MIN_SEEDS} seeds the verdict is withheld.{holm}"
     )
 
