@@ -257,7 +257,7 @@ def test_options_reach_the_result(thrust, fake, tmp_path):
     [condition] = data["tasks"][0]["conditions"]
     assert (condition["environment"]["name"], condition["environment"]["params"]) == (FLICKER, params)
     assert (data["seeds"], list(condition["arms"])) == ([7, 8], ["mlp"])
-    assert data["command"] == shlex.join(["thrust", *arguments])
+    assert data["command"] == shlex.join(["thrust", *arguments]).replace(" --out here", "")
     config = TrainConfig(
         total_timesteps=512,
         num_envs=4,
@@ -327,8 +327,60 @@ def test_a_report_merges_what_was_run_apart(thrust, fake, tmp_path):
     (tmp_path / "b" / "result.json").write_bytes(before[:100])
     assert_one_line(thrust("report", "a", "b"), ["b/result.json is damaged"])
     assert thrust("compare", FLICKER, "--seeds", "1", "--gamma", "0.9", "--out", "c", "--quiet", *TINY).status == 0
-    said = ["a and c cannot be merged", "config.ppo.gamma is 0.99 in the first and 0.9 in the second"]
+    said = ["a and c cannot be merged", "config.ppo.gamma is 0.99 in a and 0.9 in c"]
     assert_one_line(thrust("report", "a", "c"), said)
+
+
+def test_the_command_of_a_merged_report_can_be_copied_and_gives_the_same(thrust, fake, tmp_path):
+    fake()
+    for first, folder in (("0", "a"), ("3", "b")):
+        seeds = ["--seeds", "3", "--seed", first]
+        thrust("compare", FLICKER, *seeds, *TINY, "--out", folder, "--fresh", "--quiet")
+    assert thrust("report", "a", "b", "--out", "both", "--quiet").status == 0
+    before = json.loads((tmp_path / "both" / "result.json").read_text())
+    lines = before["command"].split(" &&\n")
+    assert len(lines) == 3
+    (tmp_path / "elsewhere").mkdir()
+    os.chdir(tmp_path / "elsewhere")
+    for line in [*lines[:2], f"{lines[2]} --out both"]:
+        command, *arguments = shlex.split(line)
+        assert (command, thrust(*arguments).status) == ("thrust", 0)
+    again = json.loads((tmp_path / "elsewhere" / "both" / "result.json").read_text())
+    assert {**again, "seconds": 0} == {**before, "seconds": 0}
+
+
+def test_what_is_reported_twice_counts_once_and_is_printed(thrust, fake, tmp_path):
+    fake()
+    for seeds, folder in (("3", "a"), ("5", "b")):
+        thrust("compare", FLICKER, "--seeds", seeds, "--out", folder, "--quiet", *TINY)
+    before = json.loads((tmp_path / "b" / "result.json").read_text())
+    again = thrust("report", "b", "b")
+    assert (again.status, json.loads((tmp_path / "b" / "result.json").read_text())) == (0, before)
+    assert "b was given 2 times and counts once." in again.out
+    done = thrust("report", "a", "b", "--out", "both")
+    assert "In more than one folder, with the same result, and counted once: lstm seeds 0 to 2" in " ".join(
+        done.out.split()
+    )
+    assert json.loads((tmp_path / "both" / "result.json").read_text())["tasks"][0]["verdict"]["num_seeds"] == 5
+
+
+def test_a_report_does_not_replace_the_result_of_runs(thrust, fake, tmp_path):
+    fake()
+    for first, folder in (("0", "a"), ("3", "b")):
+        thrust("compare", FLICKER, "--seeds", "3", "--seed", first, "--out", folder, "--quiet", *TINY)
+    before = (tmp_path / "a" / "result.json").read_bytes()
+    assert_one_line(thrust("report", "a", "b", "--out", "a"), ["out is a: it holds the runs of a comparison"])
+    assert (tmp_path / "a" / "result.json").read_bytes() == before
+
+
+def test_a_result_that_was_edited_into_nonsense_is_one_line_and_stays(thrust, fake, tmp_path):
+    fake()
+    thrust("compare", FLICKER, "--seeds", "3", "--out", "a", "--quiet", *TINY)
+    path = tmp_path / "a" / "result.json"
+    path.write_text(path.read_text().replace('"min_effect": 0.05,\n "seeds"', '"min_effect": -1,\n "seeds"'))
+    before = {each: each.read_bytes() for each in path.parent.iterdir() if each.is_file()}
+    assert_one_line(thrust("report", "a"), ["a/result.json is damaged", "min_effect is -1"])
+    assert before == {each: each.read_bytes() for each in path.parent.iterdir() if each.is_file()}
 
 
 def test_environments_are_listed_and_described(thrust):

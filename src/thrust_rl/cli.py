@@ -5,7 +5,6 @@ import importlib.metadata
 import io
 import os
 import re
-import shlex
 import signal
 import sys
 import time
@@ -168,16 +167,17 @@ def _fail(message: str, *, status: int) -> None:
 def _run(options: Compare | Report | Envs, arguments: list[str]) -> int:
     match options:
         case Compare():
-            return _compare(options, shlex.join(["thrust", *arguments]))
+            return _compare(options, arguments)
         case Report():
             return _report(options)
         case Envs():
             return _envs(options)
 
 
-def _compare(options: Compare, command: str) -> int:
+def _compare(options: Compare, arguments: list[str]) -> int:
     from rich.console import Console
 
+    from thrust_rl.experiment.command import repeating
     from thrust_rl.experiment.compare import run, writable_folder
     from thrust_rl.experiment.plan import Options, jobs_of, plan
     from thrust_rl.experiment.runner import RunError
@@ -195,7 +195,7 @@ def _compare(options: Compare, command: str) -> int:
         previous_reward=options.input_previous_reward,
     )
     require(options.workers is None or options.workers >= 1, f"workers is {options.workers}: it must be at least 1")
-    planned = dataclasses.replace(plan(options.envs, settings), command=command)
+    planned = dataclasses.replace(plan(options.envs, settings), command=repeating(arguments))
     folder = writable_folder(options.out or _new_folder("+".join(options.envs)))
     console = Console(quiet=options.quiet)
     try:
@@ -213,15 +213,25 @@ def _report(options: Report) -> int:
     from thrust_rl.experiment.compare import save, writable_folder
     from thrust_rl.experiment.comparison import Comparison
     from thrust_rl.experiment.merge import merged
+    from thrust_rl.experiment.merge_notes import given_again
+    from thrust_rl.experiment.store import PLAN_FILE
 
-    names = [str(folder) for folder in options.folders]
-    comparison = merged([Comparison.load(folder) for folder in options.folders], names)
-    only = options.folders[0] if len(options.folders) == 1 else None
-    beside = None if only is None else only if only.is_dir() else only.parent
-    folder = writable_folder(options.out or beside or _new_folder("merged"))
+    comparisons = [Comparison.load(path) for path in options.folders]
+    folders = [path if path.is_dir() else path.parent for path in options.folders]
+    names = [str(folder) for folder in folders]
+    comparison = merged(comparisons, names)
+    only = folders[0] if len(set(folders)) == 1 else None
+    folder = writable_folder(options.out or only or _new_folder("merged"))
+    require(
+        folder == only or not (folder / "runs" / PLAN_FILE).exists(),
+        f"out is {folder}: it holds the runs of a comparison, whose result would be lost; give another folder",
+    )
+    console = Console(quiet=options.quiet)
     try:
         save(comparison, folder)
-        _show(comparison, folder, Console(quiet=options.quiet))
+        for said in given_again(names):
+            console.print(said, highlight=False)
+        _show(comparison, folder, console)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         if isinstance(error, ConfigError):
             raise

@@ -65,7 +65,7 @@ def test_the_dictionary_has_every_key_that_is_documented():
     assert (data["schema"], data["schema_version"]) == ("thrust-rl/comparison", 2)
     assert set(data) == {
         *("schema", "schema_version", "status", "command", "config", "evaluation", "min_effect", "seeds", "tasks"),
-        *("aggregate", "sentences", "versions", "machine", "seconds"),
+        *("aggregate", "sentences", "versions", "machine", "seconds", "merged_from", "notes"),
     }
     assert set(data["config"]) == {field.name for field in dataclasses.fields(TrainConfig)}
     for task in data["tasks"]:
@@ -102,6 +102,68 @@ def test_a_damaged_file_is_refused_by_its_name_with_a_remedy(file, damage, said)
     assert str(file) in str(caught.value) and "repeat the command that made it" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert file.read_bytes() == before
+
+
+def edited(data, path, value):
+    """Put a value where a path of keys and places leads."""
+    for key in path[:-1]:
+        data = data[key]
+    data[path[-1]] = value
+
+
+ARMS_OF_TASK = ("tasks", 0, "conditions", 0, "arms")
+SEED = (*ARMS_OF_TASK, "lstm", "seeds", 0)
+NONSENSE = {
+    "min_effect is -1": (("min_effect",), -1),
+    "min_effect is True": (("min_effect",), True),
+    "status is 'perfect'": (("status",), "perfect"),
+    "seeds are []": (("seeds",), []),
+    "seeds are [0, '1']": (("seeds",), [0, "1"]),
+    "seeds: 0 more than once": (("seeds",), [0, 0, 1]),
+    "tasks is empty": (("tasks",), []),
+    "conditions of FlickeringCartPole-v0 are []": (("tasks", 0, "conditions"), []),
+    "arms of FlickeringCartPole-v0 is empty": (ARMS_OF_TASK, {}),
+    "the arm under 'lstm' is called 'gru'": ((*ARMS_OF_TASK, "lstm", "arm", "name"), "gru"),
+    "lstm on FlickeringCartPole-v0 has no result of seeds [0, 1, 2, 3, 4, 5]": ((*ARMS_OF_TASK, "lstm", "seeds"), []),
+    "lstm on FlickeringCartPole-v0 has seeds [77] that": ((*SEED, "seed"), 77),
+    "NaN is no number of JSON": ((*SEED, "evaluation", "sampled", "mean_return"), float("nan")),
+    "Infinity is no number of JSON": ((*SEED, "final"), float("inf")),
+    "has mean_return None": ((*SEED, "evaluation", "sampled", "mean_return"), None),
+    "best of lstm seed 0 on FlickeringCartPole-v0 is 'high'": ((*SEED, "best"), "high"),
+    "has 2 steps and 1 returns": ((*SEED, "curve_mean_return"), [1.0]),
+    "confidence is 2": (("tasks", 0, "verdict", "interval", "confidence"), 2),
+    "p_value is -0.5": (("tasks", 0, "contrasts", 0, "paired", "p_value"), -0.5),
+}
+
+
+@pytest.mark.parametrize(("said", "edit"), NONSENSE.items(), ids=list(NONSENSE))
+def test_a_file_that_was_edited_into_nonsense_is_refused(unchecked, tmp_path, said, edit):
+    data = comparison({"lstm": LSTM, "mlp": MLP}).to_dict()
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps(data))
+    Comparison.load(path)
+    edited(data, *edit)
+    path.write_text(json.dumps(data))
+    before = path.read_bytes()
+    with pytest.raises(ConfigError, match="result.json is damaged .*: repeat the command") as caught:
+        Comparison.load(path)
+    assert said in str(caught.value)
+    assert path.read_bytes() == before
+
+
+def test_an_arm_that_is_missing_on_the_twin_is_refused(file):
+    data = json.loads(file.read_text())
+    del data["tasks"][0]["conditions"][1]["arms"]["mlp"]
+    file.write_text(json.dumps(data))
+    with pytest.raises(ConfigError, match="arms of FlickeringCartPole-v0 and its twin are"):
+        Comparison.load(file)
+
+
+def test_a_file_without_the_later_fields_is_read(file):
+    data = json.loads(file.read_text())
+    later = {key: value for key, value in data.items() if key not in ("merged_from", "notes")}
+    file.write_text(json.dumps(later))
+    assert Comparison.load(file) == TWO_TASKS
 
 
 def test_a_folder_without_a_result_is_refused(tmp_path):

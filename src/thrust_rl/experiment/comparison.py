@@ -130,6 +130,10 @@ class Comparison:
     machine: dict[str, Any] = dataclasses.field(default_factory=dict)
     seconds: float = 0.0
     """From start to end, of the call that finished it."""
+    merged_from: tuple[str, ...] = ()
+    """Folders whose results were merged; empty for what came from one call."""
+    notes: tuple[str, ...] = ()
+    """What merging found out; among the sentences."""
 
     @property
     def arms(self) -> tuple[ArmResult, ...]:

@@ -40,7 +40,7 @@ def read_json(path: Path, *, schema: str, version: int, remedy: str) -> dict[str
         ConfigError: it cannot be read, is damaged, is something else, or of another version.
     """
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refused)
     except OSError as error:
         raise ConfigError(f"{path} cannot be read ({error.strerror}): {remedy}") from error
     except ValueError as error:
@@ -54,6 +54,11 @@ def read_json(path: Path, *, schema: str, version: int, remedy: str) -> dict[str
         " or use the release that wrote it",
     )
     return dict(data)
+
+
+def _refused(constant: str) -> float:
+    """NaN and infinities, which Python reads and JSON does not have."""
+    raise ValueError(f"{constant} is no number of JSON")
 
 
 def versions() -> dict[str, str]:

@@ -5,48 +5,61 @@ from collections.abc import Sequence
 from typing import Any
 
 from thrust_rl.config import ConfigError, require
+from thrust_rl.experiment.command import merging
 from thrust_rl.experiment.comparison import ArmResult, Comparison, ConditionResult, TaskResult
 from thrust_rl.experiment.jobs import SeedResult
-from thrust_rl.experiment.settings import differing, settings_of, shown
+from thrust_rl.experiment.merge_notes import AND, missing, notes_on, versions_of
+from thrust_rl.experiment.settings import ABSENT, differing, settings_of, shown
 
 
 def merged(comparisons: Sequence[Comparison], names: Sequence[str]) -> Comparison:
     """The union of their arms and seeds; verdicts are computed anew from it.
 
+    A run that is in several of them counts once, and a note says so: a run is decided by its settings and its seed, so
+    the same one twice is no second observation, and refusing it would forbid the merging of results that overlap.
+
     Args:
         comparisons: at least one.
-        names: of each, for messages.
+        names: of the folder of each.
 
     Raises:
-        ConfigError: they were made with different settings, the first of which is named, or give different results
+        ConfigError: they were made with different settings, all of which are named, or give different results
             for the same arm and seed.
     """
     require(len(comparisons) > 0, "nothing to report on: give at least one folder that thrust compare wrote to")
-    first = comparisons[0]
-    for other, name in zip(comparisons[1:], names[1:], strict=True):
-        _require_alike(first, other, names[0], name)
-    tasks = tuple(_task([comparison.tasks[i] for comparison in comparisons]) for i in range(len(first.tasks)))
-    seeds = tuple(sorted({seed for comparison in comparisons for seed in comparison.seeds}))
-    commands = [comparison.command for comparison in comparisons if comparison.command]
+    different = dict(zip(names, comparisons, strict=True))
+    folders, parts = list(different), list(different.values())
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    for other, name in zip(parts[1:], folders[1:], strict=True):
+        _require_alike(first, other, folders[0], name)
     joined = dataclasses.replace(
         first,
-        tasks=tasks,
-        seeds=seeds,
-        command="; ".join(dict.fromkeys(commands)) or None,
-        seconds=round(sum(comparison.seconds for comparison in comparisons), 1),
+        tasks=tuple(_task([_of_label(part, task.label) for part in parts]) for task in first.tasks),
+        seeds=tuple(sorted({seed for part in parts for seed in part.seeds})),
+        command=merging([part.command for part in parts], folders),
+        seconds=round(sum(part.seconds for part in parts), 1),
+        versions=_versions(parts),
+        merged_from=tuple(folders),
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
     )
-    whole = all(comparison.status == "complete" for comparison in comparisons) or _has_every_seed(joined)
-    return dataclasses.replace(joined, status="complete" if whole else "interrupted")
+    whole = all(part.status == "complete" for part in parts) or not missing(joined)
+    noted = (*joined.notes, *notes_on(joined, parts, folders, names))
+    return dataclasses.replace(joined, status="complete" if whole else "interrupted", notes=noted)
 
 
 def _require_alike(first: Comparison, other: Comparison, first_name: str, name: str) -> None:
-    before, now = _shared_settings(first), _shared_settings(other)
-    for path, old, new in differing(before, now):
-        if not _is_arm(path) or "absent" not in (old, new):
-            raise ConfigError(
-                f"{first_name} and {name} cannot be merged: {path} is {shown(old)} in the first and {shown(new)} in the"
-                " second; report on them one by one"
-            )
+    changes = [
+        f"{path} is {shown(old)} in {first_name} and {shown(new)} in {name}"
+        for path, old, new in differing(_shared_settings(first), _shared_settings(other))
+        if not _is_arm(path) or ABSENT not in (old, new)
+    ]
+    if changes:
+        raise ConfigError(
+            f"{first_name} and {name} cannot be merged, because their settings differ: {'; '.join(changes)};"
+            " report on them one by one"
+        )
 
 
 def _shared_settings(comparison: Comparison) -> dict[str, Any]:
@@ -58,8 +71,17 @@ def _is_arm(path: str) -> bool:
     return ".arms." in path
 
 
+def _of_label(comparison: Comparison, label: str) -> TaskResult:
+    """The task of that label, wherever it stands: the order of tasks is no setting."""
+    return next(task for task in comparison.tasks if task.label == label)
+
+
 def _task(tasks: Sequence[TaskResult]) -> TaskResult:
-    conditions = [_condition([task.conditions[i] for task in tasks]) for i in range(len(tasks[0].conditions))]
+    names = [condition.name for condition in tasks[0].conditions]
+    conditions = [
+        _condition([condition for task in tasks for condition in task.conditions if condition.name == name])
+        for name in names
+    ]
     return TaskResult(tasks[0].label, tuple(conditions))
 
 
@@ -88,6 +110,8 @@ def _arm(arms: Sequence[ArmResult]) -> ArmResult:
     return dataclasses.replace(arms[0], seeds=tuple(seeds[seed] for seed in sorted(seeds)))
 
 
-def _has_every_seed(comparison: Comparison) -> bool:
-    every = [arm for task in comparison.tasks for condition in task.conditions for arm in condition.arms]
-    return all(tuple(seed.seed for seed in arm.seeds) == comparison.seeds for arm in every)
+def _versions(parts: Sequence[Comparison]) -> dict[str, str]:
+    """Of every package, every version that a part was made with."""
+    packages = dict.fromkeys(package for part in parts for package in part.versions)
+    found = {package: [one for part in parts for one in versions_of(part, package)] for package in packages}
+    return {package: AND.join(dict.fromkeys(each)) for package, each in found.items()}

@@ -10,6 +10,7 @@ from thrust_rl.experiment.comparison import ArmResult, Comparison, ConditionResu
 from thrust_rl.experiment.environment import EnvSpec
 from thrust_rl.experiment.files import read_json
 from thrust_rl.experiment.jobs import EvalConfig, SeedResult
+from thrust_rl.experiment.sensible import require_sensible, require_sensible_derived
 
 SCHEMA = "thrust-rl/comparison"
 SCHEMA_VERSION = 2
@@ -34,6 +35,8 @@ def to_dict(comparison: Comparison) -> dict[str, Any]:
         "versions": dict(comparison.versions),
         "machine": dict(comparison.machine),
         "seconds": comparison.seconds,
+        "merged_from": list(comparison.merged_from),
+        "notes": list(comparison.notes),
     }
 
 
@@ -50,7 +53,10 @@ def load(path: Path) -> Comparison:
     )
     data = read_json(file, schema=SCHEMA, version=SCHEMA_VERSION, remedy=remedy)
     try:
-        return _comparison(data)
+        require_sensible_derived(data)
+        comparison = _comparison(data)
+        require_sensible(comparison)
+        return comparison
     except ConfigError as error:
         raise ConfigError(f"{file} is damaged ({error}): {remedy}") from error
     except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
@@ -121,11 +127,15 @@ def _comparison(data: dict[str, Any]) -> Comparison:
         versions=data["versions"],
         machine=data["machine"],
         seconds=data["seconds"],
+        merged_from=tuple(data.get("merged_from", ())),  # files of earlier releases have neither
+        notes=tuple(data.get("notes", ())),
     )
 
 
 def _condition(data: dict[str, Any]) -> ConditionResult:
     arms = tuple(_arm_result(arm) for arm in data["arms"].values())
+    for name, arm in zip(data["arms"], arms, strict=True):
+        require(name == arm.name, f"the arm under {name!r} is called {arm.name!r}")
     return ConditionResult(data["name"], EnvSpec.from_dict(data["environment"]), arms)
 
 

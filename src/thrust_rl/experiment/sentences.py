@@ -39,7 +39,7 @@ def sentences(
     if comparison.status == "complete" and pair is not None:
         labelled = zip(comparison.tasks, tasks, strict=True)
         said += beforehand(comparison, pair, {task.label: one.scale for task, one in labelled if one.scale is not None})
-    return (*said, *_warnings(comparison))
+    return (*said, *_warnings(comparison), *comparison.notes)
 
 
 def _verdict(task: TaskResult, analysis: "TaskAnalysis", pair: tuple[str, str] | None) -> str:

@@ -29,7 +29,7 @@ def report_markdown(result: Result, *, pictures: Sequence[str]) -> str:
         blocks += ["## All tasks together", _table(tables.aggregate_table(result.aggregate))]
     blocks.append("## How to repeat it")
     command = result.raw.get("command")
-    blocks.append(_fenced(command) if command else "It was run from Python, so there is no command to repeat it.")
+    blocks.append(_fenced(command) if command else tables.NO_COMMAND)
     blocks += [_folded(each) for each in (tables.settings_table(result), tables.machine_table(result))]
     return "\n\n".join(blocks) + "\n"
 

@@ -166,7 +166,7 @@ def _settings(result: Result) -> str:
         f'<h3>Command</h3><pre id="{COMMAND}">{html.escape(command)}</pre>'
         f'<button type="button" class="copy" data-copies="{COMMAND}">Copy</button>'
         if command
-        else "<p>It was run from Python, so there is no command to repeat it.</p>"
+        else f"<p>{tables.NO_COMMAND}</p>"
     )
     lists = "".join(
         f"<details><summary>{each.title}</summary>{table_html(each)}</details>"

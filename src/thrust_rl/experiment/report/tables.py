@@ -10,6 +10,7 @@ from thrust_rl.experiment.report.pairs import effects
 from thrust_rl.experiment.verdict import MIN_SEEDS, decimals
 
 NONE = "–"
+NO_COMMAND = "Run from Python, at least in part, so there is no command that repeats it."
 ARMS_NOTE = (
     "mean, median and IQM (interquartile mean) are over seeds, of each seed's mean return in the sampled evaluation"
     f" episodes, from {MIN_SEEDS} seeds on with 95 % BCa bootstrap intervals; greedy mean: the same with the likeliest"

@@ -1,0 +1,108 @@
+"""What a `result.json` must hold to be believed: a file that was edited is refused before anything is made of it."""
+
+import math
+from typing import Any
+
+from thrust_rl.config import require
+from thrust_rl.experiment.comparison import ArmResult, Comparison, ConditionResult, TaskResult
+from thrust_rl.experiment.jobs import SeedResult
+
+
+def require_sensible(comparison: Comparison) -> None:
+    """Check what the classes of its parts do not check for themselves.
+
+    Raises:
+        ConfigError: something is missing, comes twice, is no number, or contradicts the rest.
+    """
+    status, share, seeds = comparison.status, comparison.min_effect, comparison.seeds
+    require(status in ("complete", "interrupted"), f"status is {status!r}: it must be 'complete' or 'interrupted'")
+    require(
+        _is_number(share) and 0 < share <= 1, f"min_effect is {share}: it is a share of the return scale, in (0, 1]"
+    )
+    require(len(seeds) > 0 and all(map(_is_seed, seeds)), f"seeds are {list(seeds)}: there must be some, from 0 on")
+    _require_once("seeds", seeds)
+    require(len(comparison.tasks) > 0, "tasks is empty: there must be one")
+    _require_once("tasks", [task.label for task in comparison.tasks])
+    for task in comparison.tasks:
+        _require_conditions(task)
+        for condition in task.conditions:
+            _require_arms(comparison, condition)
+
+
+def require_sensible_derived(data: Any, path: str = "") -> None:
+    """Check what follows from the scores; it is computed anew, but nonsense there is a sign of a damaged file.
+
+    Raises:
+        ConfigError: a confidence or a p-value is no probability.
+    """
+    if isinstance(data, dict):
+        for name, value in data.items():
+            where = f"{path}.{name}" if path else name
+            if name in ("confidence", "p_value"):
+                sensible = _is_number(value) and 0 <= value <= 1
+                require(sensible, f"{where} is {value!r}: it must be a number between 0 and 1")
+            require_sensible_derived(value, where)
+    elif isinstance(data, list):
+        for i, value in enumerate(data):
+            require_sensible_derived(value, f"{path}[{i}]")
+
+
+def _require_conditions(task: TaskResult) -> None:
+    names = [condition.name for condition in task.conditions]
+    require(
+        names in (["task"], ["task", "twin"]),
+        f"conditions of {task.label} are {names}: 'task' first, then 'twin' if any",
+    )
+    arms = [[arm.name for arm in condition.arms] for condition in task.conditions]
+    require(
+        all(each == arms[0] for each in arms), f"arms of {task.label} and its twin are {arms}: they must be the same"
+    )
+
+
+def _require_arms(comparison: Comparison, condition: ConditionResult) -> None:
+    label = condition.environment.label
+    require(len(condition.arms) > 0, f"arms of {label} is empty: there must be one")
+    for arm in condition.arms:
+        _require_seeds(arm, comparison, label)
+        for seed in arm.seeds:
+            _require_numbers(seed, f"{arm.name} seed {seed.seed} on {label}")
+
+
+def _require_seeds(arm: ArmResult, comparison: Comparison, label: str) -> None:
+    have = [seed.seed for seed in arm.seeds]
+    _require_once(f"seeds of {arm.name} on {label}", have)
+    foreign = sorted(set(have) - set(comparison.seeds))
+    require(not foreign, f"{arm.name} on {label} has seeds {foreign} that the comparison was not asked for")
+    lacking = sorted(set(comparison.seeds) - set(have))
+    partial = comparison.status == "interrupted" or len(comparison.merged_from) > 0
+    require(
+        partial or not lacking,
+        f"{arm.name} on {label} has no result of seeds {lacking}, though the status is 'complete'",
+    )
+
+
+def _require_numbers(seed: SeedResult, where: str) -> None:
+    for way in ("sampled", "greedy"):
+        score = seed.evaluation[way]["mean_return"]
+        require(_is_number(score), f"the {way} evaluation of {where} has mean_return {score!r}: it must be a number")
+    for name in ("final", "best", "auc"):
+        value = getattr(seed, name)
+        require(value is None or _is_number(value), f"{name} of {where} is {value!r}: it must be a number or null")
+    steps, returns = seed.curve_steps, seed.curve_mean_return
+    require(
+        len(steps) == len(returns) and all(map(_is_number, (*steps, *returns))),
+        f"the curve of {where} has {len(steps)} steps and {len(returns)} returns: as many are needed, all numbers",
+    )
+
+
+def _require_once(what: str, values: Any) -> None:
+    twice = sorted({value for value in values if list(values).count(value) > 1})
+    require(not twice, f"{what}: {', '.join(map(str, twice))} more than once")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_seed(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
