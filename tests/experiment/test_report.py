@@ -137,6 +137,36 @@ def test_several_tasks_give_a_profile_and_a_section_each(tmp_path, three):
     assert "![Performance profile](profile.png)" in summary
 
 
+def test_several_tasks_are_one_table_before_their_details():
+    made = comparison(envs=TASKS, arms=("lstm", "mlp", "gru"), seeds=8, points=9)
+    data = made.to_dict()
+    rows, lines = page_of(made).rows, [re.sub(r"\\", "", line) for line in _tables(made)]
+    assert rows[0] == ["task", "lstm", "mlp", "gru", "lstm minus mlp", "p (Holm)", "verdict"]
+    for i, task in enumerate(data["tasks"]):
+        verdict, arms = task["verdict"], task["conditions"][0]["arms"]
+        cells = [task["label"]]
+        for arm in arms.values():
+            mean = arm["summary"]["mean"]
+            ends = [numbers(mean["interval"][end], 1) for end in ("low", "high")]
+            cells.append(f"{numbers(mean['value'], 1)} [{', '.join(ends)}]")
+        ends = [numbers(verdict["interval"][end], 1, sign="+") for end in ("low", "high")]
+        cells.append(f"{numbers(verdict['effect'], 1, sign='+')} [{', '.join(ends)}]")
+        cells += [f"{verdict['p_value']:.2g}", verdict["kind"]]
+        assert rows[1 + i] == cells
+        assert lines[2 + i] == f"| {' | '.join(cells)} |"
+    summary = report_markdown(read(made), pictures=["curve.png"])
+    places = [summary.index(part) for part in ("All tasks:", "Normalized scores over", "curve.png", f"## {TASKS[0]}\n")]
+    assert places == sorted(places)
+
+
+def test_the_overview_withholds_what_verdicts_withhold():
+    few = page_of(comparison(envs=TASKS, seeds=3, points=9)).rows[1]
+    assert few[-2:] == ["–", "withheld: 3 seeds"] and not any("[" in cell for cell in few)
+    broken = comparison(envs=TASKS, finished={"lstm": 6, "mlp": 0}, seeds=6, points=9, status="interrupted")
+    assert page_of(broken).rows[1][2:] == ["–", "–", "–", "–"]
+    assert "All tasks" not in report_markdown(read(comparison(seeds=6, points=9)), pictures=[])
+
+
 def test_the_verdict_comes_first_and_word_for_word(with_twin, page):
     order = [tag for tag, _ in page.elements if tag in ("header", "main", "svg")]
     assert order[0] == "header" and order[1] == "main"

@@ -76,6 +76,49 @@ def test_under_the_table_stand_all_sentences():
     assert all(sentence in text for sentence in made.sentences)
 
 
+TASKS = ("CartPole-v1", "FlickeringCartPole-v0", "MaskedCartPole-v0")
+
+
+def overview_lines(made, *, width=80):
+    to = Console(file=io.StringIO(), width=width, color_system=None)
+    to.print(shown_result(made), highlight=False)
+    lines = shown(to).splitlines()
+    return lines[: next(i for i, line in enumerate(lines) if line.strip() == made.tasks[0].label)], lines
+
+
+def test_several_tasks_are_one_table_before_their_details_with_the_aggregate_under_it():
+    eight = {"lstm": (*LSTM, 462.0, 470.0), "mlp": (*MLP, 160.0, 171.0)}
+    made = comparison(eight, tasks=TASKS)
+    top, lines = overview_lines(made)
+    rows = [line.split() for line in top]
+    for task, analysis in zip(made.tasks, made.analysis.tasks, strict=True):
+        verdict = analysis.verdict
+        [row] = [row for row in rows if row[:1] and task.label.startswith(row[0]) and len(row) > 4]
+        assert row[1:] == ["462.2", "160.4", f"{verdict.effect:+.1f}", f"{verdict.p_value:.2g}", "helps"]
+    interval = made.analysis.tasks[0].verdict.interval
+    assert f"{interval.low:+.1f} to {interval.high:+.1f}" in " ".join(top)
+    [over] = [sentence for sentence in made.sentences if sentence.startswith("Over 3 tasks")]
+    assert over in " ".join(" ".join(top).split())
+    assert " ".join(" ".join(lines).split()).count(over) == 1
+    assert max(map(len, lines)) <= 80
+    assert not overview_lines(comparison(eight))[0], "one task needs no overview"
+
+
+def test_further_arms_do_not_crowd_the_overview_and_are_named():
+    made = comparison({"mlp": MLP, "lstm-reset": MLP, "gru": LSTM, "framestack:4": MLP}, tasks=TASKS)
+    top, lines = overview_lines(made)
+    text = " ".join(" ".join(top).split())
+    assert "gru mlp gru minus mlp" in text
+    assert "Further arms (lstm-reset, framestack:4): below" in text
+    assert max(map(len, lines)) <= 80
+
+
+def test_where_the_other_numbers_are_is_said():
+    assert "median, interquartile mean and area under the curve: in report.md" in " ".join(
+        table_text(comparison({"lstm": LSTM, "mlp": MLP}))[0].split()
+    )
+
+
 def test_the_table_fits_a_narrow_terminal():
     to = Console(file=io.StringIO(), width=80, color_system=None)
     to.print(shown_result(comparison({"lstm-reset+action+reward": LSTM, "mlp": MLP})), highlight=False)

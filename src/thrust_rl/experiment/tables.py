@@ -7,6 +7,9 @@ from rich.text import Text
 
 from thrust_rl.envs.catalogue import Entry
 from thrust_rl.experiment.comparison import ArmResult, Comparison, ConditionResult
+from thrust_rl.experiment.report.data import read
+from thrust_rl.experiment.report.overview import NOTE, overview_table
+from thrust_rl.experiment.sentences import aggregate_sentence
 from thrust_rl.experiment.statistics import Estimate
 from thrust_rl.experiment.verdict import MIN_SEEDS
 
@@ -16,7 +19,7 @@ RIGHT = ("params", "seeds", "score", "95 % interval", "greedy", "final", "best")
 
 def shown(comparison: Comparison) -> Group:
     """Everything there is to say: tables, then sentences, then notes."""
-    parts: list[RenderableType] = []
+    parts: list[RenderableType] = _together(comparison)
     for condition in (condition for task in comparison.tasks for condition in task.conditions):
         parts.append(condition_table(condition))
         if len(comparison.seeds) <= MOST_SEEDS:
@@ -24,16 +27,51 @@ def shown(comparison: Comparison) -> Group:
     parts.append(
         Text(
             "score: mean return of fresh evaluation episodes, actions drawn; greedy: likeliest actions;"
-            " final, best: of the training curve",
+            " final, best: of the training curve; median, interquartile mean and area under the curve: in report.md",
             style="dim",
         )
     )
-    for index, sentence in enumerate(comparison.sentences):
+    for index, sentence in enumerate(_sentences(comparison)):
         parts.append(Text(sentence, style="bold" if index == 0 else ""))
     verdicts = [analysis.verdict for analysis in comparison.analysis.tasks if analysis.verdict]
     notes = [note for verdict in verdicts if verdict.kind != "withheld" for note in verdict.notes]
     parts += [Text(f"Note: {note}.", style="dim") for note in dict.fromkeys(notes)]
     return Group(*parts)
+
+
+def _together(comparison: Comparison) -> list[RenderableType]:
+    """The overview of several tasks, and under it what is said about all of them at once."""
+    pair = comparison.analysis.pair or tuple(arm.name for arm in comparison.arms[:2])
+    overview = overview_table(read(comparison), arms=pair)
+    if overview is None:
+        return []
+    table = Table(title=overview.title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for i, column in enumerate(overview.columns):
+        words = i in (0, len(overview.columns) - 1)
+        side = "left" if words else "right"
+        table.add_column(column.replace(" (", "\n("), overflow="fold", justify=side, no_wrap=not words)
+    for row in overview.rows:
+        table.add_row(*map(_two_lines, row))
+    others = [arm.name for arm in comparison.arms if arm.name not in pair]
+    more = f" Further arms ({', '.join(others)}): below, and side by side in report.md." if others else ""
+    said = _aggregate_sentence(comparison)
+    return [table, Text(NOTE + more, style="dim"), *([Text(said)] if said else [])]
+
+
+def _two_lines(cell: str) -> str:
+    """A number, and its interval under it."""
+    value, bracket, interval = cell.partition(" [")
+    return f"{value}\n{interval.rstrip(']').replace(', ', ' to ')}" if bracket else cell
+
+
+def _sentences(comparison: Comparison) -> list[str]:
+    """All but the one that stands under the overview."""
+    return [sentence for sentence in comparison.sentences if sentence != _aggregate_sentence(comparison)]
+
+
+def _aggregate_sentence(comparison: Comparison) -> str | None:
+    analysis = comparison.analysis
+    return aggregate_sentence(analysis.aggregate, analysis.pair) if analysis.aggregate is not None else None
 
 
 def condition_table(condition: ConditionResult) -> Table:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from thrust_rl.experiment.report import tables
 from thrust_rl.experiment.report.data import Result, Task
+from thrust_rl.experiment.report.overview import NOTE, overview_table
 from thrust_rl.experiment.report.pairs import effects
 from thrust_rl.experiment.report.tables import Table
 
@@ -22,16 +23,22 @@ def report_markdown(result: Result, *, pictures: Sequence[str]) -> str:
         blocks.append(f"**{text(f'{label}: {said}' if label else said)}**")
     if result.remarks:
         blocks.append("\n".join(f"- {text(said)}" for said in result.remarks))
+    blocks += _together(result)
     blocks += [f"![{PICTURES[name]}]({name})" for name in pictures if name in PICTURES]
     for task in result.tasks:
         blocks += _task(task, several=len(result.tasks) > 1)
-    if result.aggregate:
-        blocks += ["## All tasks together", _table(tables.aggregate_table(result.aggregate))]
     blocks.append("## How to repeat it")
     command = result.raw.get("command")
     blocks.append(_fenced(command) if command else tables.NO_COMMAND)
     blocks += [_folded(each) for each in (tables.settings_table(result), tables.machine_table(result))]
     return "\n\n".join(blocks) + "\n"
+
+
+def _together(result: Result) -> list[str]:
+    """The overview of several tasks, and what is said about all of them at once."""
+    overview = overview_table(result)
+    blocks = [] if overview is None else ["## All tasks together", _table(overview), text(NOTE)]
+    return blocks + ([_table(tables.aggregate_table(result.aggregate))] if result.aggregate else [])
 
 
 def _task(task: Task, *, several: bool) -> list[str]:

@@ -11,6 +11,7 @@ from thrust_rl.experiment.report.curves import POINTS
 from thrust_rl.experiment.report.data import Condition, Result, Task
 from thrust_rl.experiment.report.evaluation import evaluation_note, evaluation_svg
 from thrust_rl.experiment.report.forest import effects_svg, profile_svg
+from thrust_rl.experiment.report.overview import NOTE, overview_table
 from thrust_rl.experiment.report.pairs import effect_on, effects
 from thrust_rl.experiment.report.replay import embedded, episodes
 from thrust_rl.experiment.report.replay_html import replay_section
@@ -41,11 +42,9 @@ def asset(name: str) -> str:
 
 
 def _body(result: Result, looks: dict[str, ArmStyle]) -> str:
-    sections = [_header(result), "<main>"]
+    sections = [_header(result), "<main>", _together(result, looks)]
     for i, task in enumerate(result.tasks):
         sections.append(_task(task, looks, name=f"t{i}", several=len(result.tasks) > 1))
-    if result.aggregate:
-        sections.append(_aggregate(result, looks))
     sections += [replay_section(result), _runs(result), _settings(result), "</main>", _footer(result)]
     return "\n".join(section for section in sections if section)
 
@@ -141,13 +140,23 @@ def _effects(task: Task, places: int, name: str) -> str:
     return "\n".join(lines)
 
 
+def _together(result: Result, looks: dict[str, ArmStyle]) -> str:
+    """The overview of several tasks, and what is said about all of them at once."""
+    overview = overview_table(result)
+    if overview is None:
+        return ""
+    said = f'{table_html(overview)}<p class="note">{html.escape(NOTE)}</p>'
+    return f"<section><h2>All tasks together</h2>{said}{_aggregate(result, looks)}</section>"
+
+
 def _aggregate(result: Result, looks: dict[str, ArmStyle]) -> str:
-    assert result.aggregate is not None
+    if not result.aggregate:
+        return ""
     caption = "Line: share of all runs above a score. Band: 95 % interval at each point (Wilson)."
     figure = _figure(profile_svg(result.aggregate, looks, name="profile"), caption)
     notes = "".join(f"<p>{html.escape(note)}</p>" for note in result.aggregate.get("notes") or ())
     table = table_html(tables.aggregate_table(result.aggregate))
-    return f'<section><h2>All tasks together</h2><div class="wide">{figure}</div>{table}{notes}</section>'
+    return f'{table}<div class="wide">{figure}</div>{notes}'
 
 
 def _runs(result: Result) -> str:
