@@ -84,6 +84,8 @@ BAD = [
     (["--integrator", "rk4"], ["rk4", "--integrator", "euler", "semi-implicit"]),
     (["--arms", "lstn"], ["'lstn'", "did you mean 'lstm'?"]),
     (["--arms", "transformer"], ["'transformer'", "lstm, gru"]),
+    (["--arms", "lstm,lstn"], ["'lstn'", "did you mean 'lstm'?"]),
+    (["--arms", "no_such_module:arm"], ["'no_such_module' cannot be imported"]),
     (["--arms", "lstm", "lstm"], ["lstm, lstm", "a name of its own"]),
     (["--arms"], ["arms is empty"]),
     (["--num-envs", "6"], ["num_envs is 6", "set envs_per_minibatch to 3"]),
@@ -266,6 +268,27 @@ def test_options_reach_the_result(thrust, fake, tmp_path):
         ppo=PPOConfig(gamma=0.9, clip_range_vf=None, anneal_lr=False),
     )
     assert data["config"] == dataclasses.asdict(config)
+
+
+def test_an_arm_of_ones_own_is_compared_resumed_and_reported_by_its_name(thrust, fake, tmp_path):
+    fake()
+    module = tmp_path / "own_arms_of_test_cli.py"
+    module.write_text("from thrust_rl import ArmConfig\nwide = ArmConfig('wide', cell='gru', hidden_dim=128)\n")
+    given = ["--arms", "lstm,mlp", "own_arms_of_test_cli:wide", "--seeds", "2", "--out", "here", *TINY]
+    assert thrust("compare", FLICKER, *given).status == 0
+    sys.modules.pop("own_arms_of_test_cli")
+    again = thrust("compare", FLICKER, *given)
+    assert "6 of 6 runs had finished before" in again.out and "wide" in again.out
+    sys.modules.pop("own_arms_of_test_cli")
+    module.write_text(module.read_text().replace("128", "32"))
+    changed = thrust("compare", FLICKER, *given)
+    assert changed.status == 2 and "arms.wide.hidden_dim is 128 there and 32 here" in changed.err
+    sys.modules.pop("own_arms_of_test_cli")
+    module.unlink()
+    assert thrust("report", "here").status == 0
+    assert "| wide |" in (tmp_path / "here" / "report.md").read_text()
+    data = json.loads((tmp_path / "here" / "result.json").read_text())
+    assert data["tasks"][0]["conditions"][0]["arms"]["wide"]["arm"]["hidden_dim"] == 128
 
 
 def test_whole_numbers_may_be_written_as_people_write_them(thrust, fake, tmp_path):

@@ -36,6 +36,8 @@ class Compare:
     thrust compare CartPole-v1 MaskedCartPole-v0 --seeds 20 --out runs/two
 
     thrust compare my_module:MyEnv-v0 --env-param size=7 --env-workers 4
+
+    thrust compare FlickeringCartPole-v0 --arms lstm,mlp,my_module:my_arm
     """
 
     envs: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="ENV [ENV ...]")]
@@ -43,7 +45,8 @@ class Compare:
     module:Env-v0, or module:callable. Modules are looked for in the current directory too."""
     arms: tuple[str, ...] = ("lstm", "mlp")
     """Arms to compare: lstm, gru, lstm-reset (the lstm with its memory emptied at every step), mlp, framestack:K (the
-    mlp fed with K frames); +action and +reward feed the previous ones, as in lstm+action."""
+    mlp fed with K frames), module:name (an ArmConfig of your own); +action and +reward feed the previous ones, as in
+    lstm+action."""
     seeds: int = 10
     """How many seeds each arm gets; the same ones in every arm. With fewer than 5 no verdict is given."""
     seed: int = 0
@@ -86,6 +89,10 @@ class Compare:
     """Start over in a folder that holds earlier runs; they are deleted."""
     quiet: bool = False
     """Print only the path of result.json."""
+
+    def arm_names(self) -> list[str]:
+        """The arms that were given, with spaces or commas between them."""
+        return [name for given in self.arms for name in given.split(",")]
 
     def env_params(self) -> dict[str, Any]:
         """The environment parameters that were given.
@@ -187,7 +194,8 @@ def _compare(options: Compare, arguments: list[str]) -> int:
         field.name for field in dataclasses.fields(Compare)
     }
     settings = Options(
-        **{name: getattr(options, name) for name in shared},
+        **{name: getattr(options, name) for name in shared - {"arms"}},
+        arms=options.arm_names(),
         config=options.train,
         env_params=options.env_params(),
         check_range=not options.allow_out_of_range,

@@ -1,12 +1,14 @@
 """A plan checks everything before the first step, and lists one job per task, condition, arm and seed."""
 
 import json
+import sys
 
 import pytest
 
 from thrust_rl.config import ArmConfig, ConfigError, TrainConfig
 from thrust_rl.envs.named import make
 from thrust_rl.experiment.environment import EnvSpec
+from thrust_rl.experiment.jobs import Job
 from thrust_rl.experiment.matching import matched, parameters
 from thrust_rl.experiment.plan import Options, jobs_of, plan
 
@@ -47,9 +49,80 @@ def test_the_twin_of_a_host_environment_sees_everything():
         EnvSpec("gymnasium:CartPole-v1", twin=True).build()
 
 
+EVERY_ARM = ("lstm", "gru", "lstm-reset", "mlp", "framestack:2", "lstm+action+reward", "framestack:3+action+reward")
+CANNOT = [
+    ("nothing", "mlp+action", "observation_space is Dict.*, which holds nothing"),
+    ("no number", "lstm", "nothing that lstm could read.*lstm\\+action"),
+    ("no number", "framestack:2", "nothing that framestack:2 could read"),
+    ("mask alone", "mlp", "nothing that mlp could read"),
+    ("long mask", "lstm", "the action mask has 3 numbers for 2 alternatives"),
+    ("mask of numbers", "framestack:4", "cannot be masked: drop it"),
+    ("dict of actions", "mlp", "action_space is Dict.*actions must be Discrete"),
+]
+
+
 def test_an_arm_that_cannot_handle_a_space_is_refused_before_anything_runs():
     with pytest.raises(ConfigError, match="Graph|Sequence|Text"):
         plan("space_for_tests:Text", Options(config=TINY))
+
+
+@pytest.mark.parametrize(("kind", "arm", "said"), CANNOT, ids=[f"{kind}, {arm}" for kind, arm, _ in CANNOT])
+def test_what_an_arm_cannot_read_or_draw_is_named(kind, arm, said):
+    with pytest.raises(ConfigError, match=said):
+        plan("space_for_tests:of", Options(arms=[arm], env_params={"kind": kind}, config=TINY))
+
+
+@pytest.mark.parametrize("kind", ["image", "nested", "masked", "bits", "continuous"])
+def test_every_arm_handles_every_other_space(kind):
+    planned = plan("space_for_tests:of", Options(arms=EVERY_ARM, env_params={"kind": kind}, config=TINY))
+    assert all(arm.params > 0 for arm in planned.arms)
+
+
+def test_an_input_is_something_to_read():
+    env = Options(arms=["mlp+action"], env_params={"kind": "mask alone"}, config=TINY)
+    assert plan("space_for_tests:of", env).arms[0].params > 0
+
+
+MODULE = """
+from thrust_rl import ArmConfig
+
+wide = ArmConfig("wide-gru", cell="gru", hidden_dim=128)
+no_arm = 7
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """A module of arms, which Python finds."""
+    (tmp_path / "arms_of_a_test.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield "arms_of_a_test"
+    sys.modules.pop("arms_of_a_test", None)
+
+
+def test_an_arm_of_ones_own_module_goes_by_its_own_name_and_takes_inputs(module):
+    planned = plan(FLICKER, Options(arms=["mlp", f"{module}:wide", f"{module}:wide+action"], seeds=1, config=TINY))
+    assert [arm.name for arm in planned.arms] == ["mlp", "wide-gru", "wide-gru+action"]
+    assert planned.arms[1].arm == ArmConfig("wide-gru", cell="gru", hidden_dim=128)
+    assert planned.arms[2].arm.previous_action
+    [job] = [job for job in jobs_of(planned) if job.arm.name == "wide-gru"]
+    assert Job.from_dict(json.loads(json.dumps(job.to_dict()))).arm == planned.arms[1].arm
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("no_such_module_here:arm", "'no_such_module_here' cannot be imported .ModuleNotFoundError.*current directory"),
+        ("arms_of_a_test:narrow", "arms_of_a_test has no 'narrow' .its arms are wide"),
+        ("arms_of_a_test:no_arm", "that is a int, and an ArmConfig is needed .its arms are wide"),
+        ("json:dumps", "that is a function, and an ArmConfig is needed .it has no ArmConfig"),
+        ("arms_of_a_test:wide+acton", "asks for the input 'acton': did you mean 'action'"),
+        ("framestack:1", "how many frames are stacked"),
+    ],
+)
+def test_what_is_no_arm_of_a_module_is_named(module, name, said):
+    with pytest.raises(ConfigError, match=said):
+        plan(FLICKER, Options(arms=[name], config=TINY))
 
 
 @pytest.mark.parametrize("arms", [("lstm", "mlp"), ("gru", "mlp", "framestack:4"), ("mlp", "lstm")])

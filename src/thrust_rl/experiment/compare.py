@@ -52,7 +52,7 @@ def compare(
 
     Args:
         env: name of an environment (see `envs.named.make`), or several: each is a task with a verdict of its own.
-        arms: names (see `config.arm_from`) or `ArmConfig`s, at least one.
+        arms: names (see `experiment.arms.arm_named`) or `ArmConfig`s, at least one.
         seeds: how many seeds each arm gets: `seed`, `seed + 1`, …
         seed: the first seed.
         config: budget, window and PPO settings.

@@ -5,8 +5,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thrust_rl.config import ArmConfig, TrainConfig, arm_from, require, require_divides
+from thrust_rl.config import ArmConfig, TrainConfig, require, require_divides
 from thrust_rl.envs.host import OnEnvError
+from thrust_rl.experiment.arms import arm_named
 from thrust_rl.experiment.comparison import ArmResult, Comparison, ConditionName, ConditionResult, TaskResult
 from thrust_rl.experiment.environment import EnvSpec
 from thrust_rl.experiment.files import machine, versions
@@ -108,7 +109,7 @@ def _check_seeds(options: Options, evaluation: EvalConfig) -> None:
 def _arms(options: Options) -> list[ArmConfig]:
     require(len(options.arms) >= 1, "arms is empty: name at least one, for example lstm")
     inputs = dict(previous_action=options.previous_action, previous_reward=options.previous_reward)
-    arms = [arm_from(arm).with_inputs(**inputs) for arm in options.arms]
+    arms = [arm_named(arm).with_inputs(**inputs) for arm in options.arms]
     names = [arm.name for arm in arms]
     require(len(set(names)) == len(names), f"arms are {', '.join(names)}: each needs a name of its own")
     return arms

@@ -48,8 +48,8 @@ def _together(comparison: Comparison) -> list[RenderableType]:
     table = Table(title=overview.title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for i, column in enumerate(overview.columns):
         words = i in (0, len(overview.columns) - 1)
-        side = "left" if words else "right"
-        table.add_column(column.replace(" (", "\n("), overflow="fold", justify=side, no_wrap=not words)
+        name = column.replace(" (", "\n(")
+        table.add_column(name, overflow="fold", justify="left" if words else "right", no_wrap=not words)
     for row in overview.rows:
         table.add_row(*map(_two_lines, row))
     others = [arm.name for arm in comparison.arms if arm.name not in pair]

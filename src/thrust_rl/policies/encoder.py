@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
-from thrust_rl.config import ArmConfig
+from thrust_rl.config import ArmConfig, require
 from thrust_rl.envs.spaces import ActionMask, Choices, Image, ObsSpec, Part, width
 from thrust_rl.maths.initializers import RELU_GAIN
 from thrust_rl.policies.layers import IMAGE_FEATURES, Dense, ImageReader
@@ -27,7 +27,16 @@ class Encoder(eqx.Module):
     spec: ObsSpec = eqx.field(static=True)
 
     def __init__(self, spec: ObsSpec, arm: ArmConfig, *, key: Key) -> None:
-        """Draw every layer."""
+        """Draw every layer.
+
+        Raises:
+            ConfigError: there is nothing to read, as where an action mask is all there is.
+        """
+        require(
+            _read_width(spec) > 0,
+            f"the observation holds nothing that {arm.name} could read: give the environment an observation with at"
+            f" least one number, or the arm an input, as in {arm.name}+action",
+        )
         images = [part for part in spec.parts if isinstance(part, Image)]
         keys = jax.random.split(key, max(1, len(arm.encoder_sizes)))
         image_keys = [jax.random.fold_in(key, len(keys) + i) for i in range(len(images))]
