@@ -1,7 +1,7 @@
 """A worker that speaks the protocol of `thrust_rl.experiment.worker` without training anything; started as a script.
 
 `--trouble` happens in the job called `--at`, in its first `--times` attempts, which are counted in the log: a line of
-JSON for every job that was started, `{pid, time, label, nproc}`.
+JSON for every job that was started, `{pid, time, label, nproc, device}`.
 """
 
 import argparse
@@ -67,7 +67,8 @@ def serve(job, options, attempts):
     arm, seeds = job["arm"]["name"], job["seeds"]
     label = f"{arm} seed {', '.join(map(str, seeds))}" + (f" on {job['where']}" if job["where"] else "")
     attempts[label] = attempts.get(label, 0) + 1
-    record = {"pid": os.getpid(), "time": time.monotonic(), "label": label, "nproc": os.environ.get("NPROC")}
+    told = {"nproc": os.environ.get("NPROC"), "device": os.environ.get("CUDA_VISIBLE_DEVICES")}
+    record = {"pid": os.getpid(), "time": time.monotonic(), "label": label, **told}
     with options.log.open("a") as log:
         log.write(json.dumps(record) + "\n")
     in_trouble = options.at in (label, "*") and attempts[label] <= options.times
@@ -88,6 +89,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--log", type=Path, required=True)
     parser.add_argument("--backend", default="cpu")
+    parser.add_argument("--devices", type=int, default=1, help="that there are; one is left where one is named")
     parser.add_argument("--beats", type=int, default=2)
     parser.add_argument("--pause", type=float, default=0.01)
     parser.add_argument("--growth", type=float, default=1.0, help="every pause is this many times the one before")
@@ -100,7 +102,8 @@ def main():
         starts.write(f"{os.getpid()}\n")
     if options.trouble == "hang-first" and len(started.read_text().split()) <= options.times:
         time.sleep(3600)
-    send(event="hello", backend=options.backend)
+    devices = 1 if "CUDA_VISIBLE_DEVICES" in os.environ else options.devices
+    send(event="hello", backend=options.backend, devices=devices)
     for line in sys.stdin:
         lines = options.log.read_text().splitlines() if options.log.exists() else []
         labels = [json.loads(record)["label"] for record in lines]

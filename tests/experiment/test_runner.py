@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from thrust_rl.config import ArmConfig, TrainConfig
+from thrust_rl.experiment.devices import by_arm, environment_of, spread
 from thrust_rl.experiment.environment import EnvSpec
 from thrust_rl.experiment.jobs import Job
 from thrust_rl.experiment.process import Patience
-from thrust_rl.experiment.runner import RunError, Runner, by_arm, usable_cores
+from thrust_rl.experiment.runner import RunError, Runner, usable_cores
 
 FAKE_WORKER = str(Path(__file__).with_name("fake_worker.py"))
 CONFIG = TrainConfig(total_timesteps=256, num_envs=4, num_steps=32)
@@ -288,6 +289,57 @@ def test_on_an_accelerator_a_dead_worker_is_replaced_too(bench):
     jobs = jobs_of(["a", "bb"], 3)
     assert bench.run(jobs, num_workers=4, backend="gpu", trouble="die", at="a seed 0, 1, 2", times=1) == expected(jobs)
     assert len(bench.log.with_suffix(".starts").read_text().split()) == 2
+
+
+def test_every_accelerator_has_a_worker_that_sees_no_other(bench, monkeypatch):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    jobs = jobs_of(["a", "bb"], 3)
+    assert bench.run(jobs, backend="gpu", devices=4, num_workers=None, pause=0.2) == expected(jobs)
+    started = bench.started()
+    assert {start["label"] for start in started} == {"a seed 0, 1", "a seed 2", "bb seed 0, 1", "bb seed 2"}
+    assert {start["device"] for start in started} == {"0", "1", "2", "3"}
+    assert len({start["pid"] for start in started}) == 4
+    assert len(bench.log.with_suffix(".starts").read_text().split()) == 5, "the first, which saw all, is replaced"
+
+
+def test_a_dead_worker_is_replaced_on_its_accelerator(bench, monkeypatch):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    jobs = jobs_of(["a", "bb"], 2)
+    options = dict(backend="gpu", devices=2, num_workers=None, trouble="die", at="bb seed 0, 1", times=1, pause=0.7)
+    assert bench.run(jobs, **options) == expected(jobs)
+    again = [start["device"] for start in bench.started() if start["label"] == "bb seed 0, 1"]
+    assert len(again) == 2 and again[0] == again[1]
+
+
+def test_no_more_accelerators_are_used_than_workers_asked_for_or_jobs(bench, monkeypatch):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    jobs = jobs_of(["a"], 4)
+    assert bench.run(jobs, backend="gpu", devices=8, num_workers=1) == expected(jobs)
+    assert [start["label"] for start in bench.started()] == ["a seed 0, 1, 2, 3"]
+    bench.log.unlink()
+    assert bench.run(jobs[:2], backend="gpu", devices=8, num_workers=None) == expected(jobs[:2])
+    assert {start["device"] for start in bench.started()} == {"0", "1"}
+
+
+@pytest.mark.parametrize("devices", [1, 2, 3, 5, 16])
+@pytest.mark.parametrize(("arms", "seeds"), [(1, 1), (1, 7), (2, 3), (3, 10)])
+def test_spreading_loses_no_seed_and_leaves_no_accelerator_idle_that_could_work(devices, arms, seeds):
+    jobs = jobs_of([f"arm{i}" for i in range(arms)], seeds)
+    cut = spread(jobs, devices)
+    assert sorted((job.arm.name, seed) for job in cut for seed in job.seeds) == sorted(
+        (job.arm.name, seed) for job in jobs for seed in job.seeds
+    )
+    assert len(cut) >= min(devices, len(jobs))
+    assert len(cut) < devices + arms, "and no more programs than that takes"
+    sizes = [len(job.seeds) for job in cut]
+    assert max(sizes) - min(sizes) <= 1
+    assert spread([], devices) == []
+
+
+def test_a_worker_sees_one_of_those_that_the_parent_sees():
+    assert environment_of(1, {})["CUDA_VISIBLE_DEVICES"] == "1"
+    assert environment_of(1, {"CUDA_VISIBLE_DEVICES": "GPU-a,GPU-b"})["CUDA_VISIBLE_DEVICES"] == "GPU-b"
+    assert environment_of(1, {"HIP_VISIBLE_DEVICES": "5,6"})["HIP_VISIBLE_DEVICES"] == "6"
 
 
 def test_only_jobs_that_differ_in_nothing_but_their_seeds_are_joined():

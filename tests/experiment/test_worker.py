@@ -119,13 +119,14 @@ def test_a_job_that_cannot_be_run_is_reported_with_its_reason():
 def test_the_worker_serves_one_job_after_the_other_and_leaves_when_told_nothing_more():
     """Spoken to as the runner does, over the pipes alone."""
     lines = "".join(json.dumps(one.to_dict()) + "\n" for one in (job(env="NoSuchEnv"), job(env="NoOtherEnv")))
-    worker = subprocess.Popen(WORKER_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    two = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    worker = subprocess.Popen(WORKER_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=two)
     try:
         assert worker.stdin is not None and worker.stdout is not None
         worker.stdin.write(lines)
         worker.stdin.flush()
         hello, first, second = (json.loads(worker.stdout.readline()) for _ in range(3))
-        assert (hello["event"], isinstance(hello["backend"], str)) == ("hello", True)
+        assert (hello["event"], isinstance(hello["backend"], str), hello["devices"]) == ("hello", True, 2)
         assert (first["event"], second["event"]) == ("error", "error")
         assert "NoSuchEnv" in first["message"] and "NoOtherEnv" in second["message"]
         worker.stdin.close()

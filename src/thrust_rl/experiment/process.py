@@ -14,6 +14,7 @@ import time
 from collections.abc import Sequence
 from typing import IO, Any
 
+from thrust_rl.experiment.devices import environment_of
 from thrust_rl.experiment.jobs import Job
 
 PATH_VARIABLE = "THRUST_MODULE_PATH"  # where a worker looks for modules, besides where it looks anyway
@@ -36,15 +37,25 @@ class Patience:
 class WorkerProcess:
     """One process and the job it is on. Its events arrive in the shared queue as `(worker, event)`."""
 
-    def __init__(self, command: Sequence[str], inbox: "queue.Queue[tuple[WorkerProcess, dict[str, Any]]]") -> None:
-        """Start the process with a thread pool of one; only its own environment is changed."""
+    def __init__(
+        self,
+        command: Sequence[str],
+        inbox: "queue.Queue[tuple[WorkerProcess, dict[str, Any]]]",
+        *,
+        device: int | None = None,
+    ) -> None:
+        """Start the process with a thread pool of one and, if told which, one accelerator; ours is left alone."""
+        own = {"NPROC": "1", PATH_VARIABLE: os.pathsep.join([os.getcwd(), *sys.path])}
+        if device is not None:
+            own |= environment_of(device, os.environ)
+        self.device = device
         self.complaints: IO[bytes] = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.complaints,
-            env={**os.environ, "NPROC": "1", PATH_VARIABLE: os.pathsep.join([os.getcwd(), *sys.path])},
+            env={**os.environ, **own},
             encoding="utf-8",
             errors="replace",
             start_new_session=True,  # Ctrl-C reaches the parent alone, which then ends its workers

@@ -2,11 +2,11 @@
 
 XLA's CPU thread pool can stall for good (docs/decisions/0002). A pool of one thread does not, and the small matrices of
 these networks gain nothing from more; so each worker gets `NPROC=1` in its own environment, and several
-workers use the cores. On an accelerator one worker runs all seeds of an arm in one program.
+workers use the cores. On an accelerator one worker runs all seeds of an arm in one program; where there are several,
+each has a worker, which sees no other (`experiment.devices`).
 """
 
 import dataclasses
-import json
 import os
 import queue
 import sys
@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
+from thrust_rl.experiment.devices import num_workers_on, spread
 from thrust_rl.experiment.jobs import Job, SeedResult
 from thrust_rl.experiment.process import Patience, WorkerProcess
 
@@ -55,7 +56,8 @@ class Runner:
         command: Sequence[str] = WORKER_COMMAND,
         listener: Callable[[JobEvent], None] | None = None,
     ) -> None:
-        """`num_workers` None: one per core this process may use."""
+        """`num_workers` None: one per core this process may use, or one per accelerator."""
+        self._asked = num_workers
         self._num_workers = num_workers or usable_cores()
         self._patience = patience or Patience()
         self._command = command
@@ -109,7 +111,7 @@ class Runner:
             return None  # last words of a worker that was ended
         match event["event"]:
             case "hello":
-                self._greet(worker, event["backend"])
+                self._greet(worker, event["backend"], event.get("devices", 1))
             case "progress":
                 worker.beat()
                 self._report("progress", worker, event)
@@ -122,23 +124,35 @@ class Runner:
         self._replace_stalled()
         return None
 
-    def _greet(self, worker: WorkerProcess, backend: str) -> None:
+    def _greet(self, worker: WorkerProcess, backend: str, devices: int) -> None:
         """Give a new worker its first job; the first worker's backend decides how the jobs are cut."""
         worker.greeted = True
-        if backend != "cpu":
-            self._pending, self._num_workers = by_arm(self._pending), 1
+        if backend != "cpu" and worker.device is None:
+            self._num_workers = num_workers_on(backend, devices, self._asked)
+            self._pending = spread(self._pending, self._num_workers)
+            if self._num_workers > 1:
+                self._share_out(worker)
+                return
         self._give(worker)
         starting = sum(not other.greeted for other in self._workers)
         for _ in range(min(self._num_workers - len(self._workers), len(self._pending) - starting)):
             self._start_worker()
+
+    def _share_out(self, worker: WorkerProcess) -> None:
+        """Begin anew with one worker per accelerator, in place of the first, which holds them all."""
+        self._workers.remove(worker)
+        worker.end()
+        self._num_workers = min(self._num_workers, len(self._pending))
+        for device in range(self._num_workers):
+            self._start_worker(device)
 
     def _finish(self, worker: WorkerProcess, event: dict[str, Any]) -> tuple[Job, list[SeedResult]]:
         job, worker.job = self._job_of(worker), None
         self._give(worker)
         return job, [SeedResult.from_dict(data) for data in event["seeds"]]
 
-    def _start_worker(self) -> None:
-        self._workers.append(WorkerProcess(self._command, self._inbox))
+    def _start_worker(self, device: int | None = None) -> None:
+        self._workers.append(WorkerProcess(self._command, self._inbox, device=device))
 
     def _give(self, worker: WorkerProcess) -> None:
         """Hand over the next job, rather of an arm it has compiled, then of one that nobody has."""
@@ -185,7 +199,7 @@ class Runner:
         if worker.job is not None:
             self._report("restarted", worker, {"reason": reason})
             self._pending.insert(0, worker.job)
-        self._start_worker()
+        self._start_worker(worker.device)
 
     def _report(self, kind: EventKind, worker: WorkerProcess, data: dict[str, Any]) -> None:
         self._tell(JobEvent(kind, self._job_of(worker), data))
@@ -200,14 +214,3 @@ def usable_cores() -> int:
     """Cores this process may run on."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
-
-
-def by_arm(jobs: Sequence[Job]) -> list[Job]:
-    """Join the jobs that differ only in their seeds."""
-    joined: dict[str, Job] = {}
-    for job in jobs:
-        rest = json.dumps(dataclasses.replace(job, seeds=()).to_dict())
-        before = joined.get(rest)
-        seeds = (*before.seeds, *job.seeds) if before else job.seeds
-        joined[rest] = dataclasses.replace(job, seeds=seeds)
-    return list(joined.values())

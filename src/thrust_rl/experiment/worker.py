@@ -27,7 +27,7 @@ def main() -> None:
 
     import jax
 
-    _send(events, {"event": "hello", "backend": jax.default_backend()})
+    _send(events, {"event": "hello", "backend": jax.default_backend(), "devices": jax.local_device_count()})
     while True:
         _serve(Job.from_dict(json.loads(jobs.get())), events)
 
