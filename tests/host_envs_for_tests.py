@@ -1,6 +1,8 @@
 """Gymnasium environments whose observations say whose, when and by which action, and which fail on demand."""
 
 import os
+import signal
+import time
 
 import gymnasium
 import numpy as np
@@ -62,7 +64,30 @@ class Failing(Telling):
                 raise SystemExit(3)
             case "die":
                 os._exit(7)
+            case "killed":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "hang":
+                time.sleep(3600)
         return obs, reward, terminated, truncated, info
+
+
+class FailingOnce(Failing):
+    """Of all that live in whatever processes, only one fails: the one that comes to its fifth step as the `due`-th.
+
+    They count by the length of a file.
+    """
+
+    def __init__(self, how: str, file: str, due: int = 1):
+        super().__init__(how, at=5)
+        self.file, self.due = file, due
+
+    def step(self, action):
+        if self.lived == self.at - 1:
+            with open(self.file, "a+") as came:
+                came.write(".")
+                if came.tell() != self.due:
+                    self.at = FOREVER
+        return super().step(action)
 
 
 class Masked(Telling):

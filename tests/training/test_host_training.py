@@ -8,10 +8,13 @@ import time
 import numpy as np
 import pytest
 
-from host_envs_for_tests import Failing, Masked, Telling
+from host_envs_for_tests import Failing, FailingOnce, Masked, Telling
 from thrust_rl.config import ArmConfig, ConfigError, PPOConfig, TrainConfig
+from thrust_rl.envs import workers
 from thrust_rl.envs.faults import EnvError
 from thrust_rl.envs.task import HostTask
+from thrust_rl.training.beating import Beating
+from thrust_rl.training.evaluate import evaluate
 from thrust_rl.training.train import train
 
 ARM = ArmConfig("tiny", cell="lstm", hidden_dim=4)
@@ -68,17 +71,105 @@ def test_a_faulty_environment_is_replaced_where_that_is_asked_for(how):
     assert np.isfinite(result.curve.mean_return).all()
 
 
-@pytest.mark.parametrize("how", ["raise", "die"])
-def test_a_worker_that_fails_ends_the_run_within_seconds_and_leaves_no_process(how):
+DEATHS = {
+    "raise": "RuntimeError: the motor is on fire",
+    "die": r"its worker process .*died \(exit status 7\)",
+    "killed": "its worker process .*was killed by SIGKILL",
+    "hang": r"its worker process .*does not answer: .*step_timeout \(--step-timeout\)",
+}
+PATIENCE = {how: 5.0 if how == "hang" else 300.0 for how in DEATHS}
+
+
+@pytest.mark.parametrize("how", DEATHS)
+def test_a_worker_that_fails_ends_the_run_within_seconds_and_leaves_no_process(how, tmp_path):
+    """It names the very environment, though both live in the process that dies."""
     started = time.monotonic()
-    expected = {
-        "raise": "environment 0 at step 5: .*on fire",
-        "die": "worker process died; it held environments ([01]) to [01]",
-    }
-    with pytest.raises(EnvError, match=expected[how]):
-        run(functools.partial(Failing, how), workers=2)
+    with pytest.raises(EnvError, match=f"environment 1 at step 5: .*{DEATHS[how]}"):
+        run(functools.partial(FailingOnce, how, f"{tmp_path}/failed", due=2), workers=1, step_timeout=PATIENCE[how])
     assert time.monotonic() - started < 60
     assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("how", DEATHS)
+def test_a_worker_that_fails_is_replaced_where_that_is_asked_for(how, tmp_path):
+    """Its running episodes end as truncated ones, and everybody else's go on."""
+    make_env = functools.partial(FailingOnce, how, f"{tmp_path}/failed")
+    envs = HostTask("test", make_env, 2, "restart", step_timeout=PATIENCE[how]).start(2)
+    try:
+        first = envs.begin(0).obs
+        steps = [envs.step(np.zeros(2, np.int64)) for _ in range(8)]
+        assert envs.restarts() == 1
+    finally:
+        envs.close()
+    assert not multiprocessing.active_children()
+    result, frames = steps[4].result, steps[4].frames
+    one, other = np.argsort(~result.truncated)
+    assert result.truncated.tolist().count(True) == 1 and not result.terminated.any()
+    assert result.reward[one] == 0.0 and result.reward[other] == 1.0
+    np.testing.assert_array_equal(result.obs[one], steps[3].frames.obs[one])  # cut where it was last seen
+    assert frames.obs[one, 0] not in (first[one, 0], result.obs[one, 0])  # another episode, not the first once more
+    assert [step.frames.obs[one, 1] for step in steps[4:]] == [0.0, 1.0, 2.0, 3.0]
+    assert [step.frames.obs[other, 1] for step in steps[4:]] == [1.0, 2.0, 3.0, 0.0]
+
+
+def test_a_worker_that_always_dies_is_given_up():
+    with pytest.raises(EnvError, match=r"environment [01] at step 4: .*, as 3 times before: it is not replaced again"):
+        run(functools.partial(Failing, "die", at=1), workers=2, on_env_error="restart")
+    assert not multiprocessing.active_children()
+
+
+def test_deaths_with_steps_in_between_are_counted_too(monkeypatch):
+    monkeypatch.setattr(workers, "MAX_DEATHS", 1)
+    with pytest.raises(EnvError, match=r"environment 0 at step 4: .*, as once before: it is not replaced again"):
+        run(functools.partial(Failing, "die", at=2), workers=1, on_env_error="restart")
+
+
+def test_an_environment_that_cannot_be_built_again_says_so(tmp_path):
+    class Once(Telling):
+        def __init__(self):
+            if (tmp_path / "built").exists():
+                raise RuntimeError("only one licence")
+            (tmp_path / "built").touch()
+            super().__init__()
+
+    with pytest.raises(EnvError, match="environment 0 at step 0: it raised RuntimeError: only one licence"):
+        run(Once, workers=1)
+    assert not multiprocessing.active_children()
+
+
+def test_what_is_replaced_is_closed():
+    closed = []
+
+    class Closing(Failing):
+        def close(self):
+            closed.append(self.lived)
+
+    run(functools.partial(Closing, "raise"), on_env_error="restart")
+    assert closed.count(5) == 2 * 3  # both, at steps 5, 10 and 15 of the run
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("inf"), float("nan")])
+def test_a_step_timeout_is_a_positive_number(seconds):
+    with pytest.raises(ConfigError, match="step_timeout is .*: it must be a positive number of seconds"):
+        HostTask("test", Telling, step_timeout=seconds)
+
+
+def test_evaluation_goes_through_worker_processes_and_gives_the_same():
+    results = []
+    for count in (0, 1):
+        task = HostTask("test", functools.partial(Telling, limit=4), count)
+        [trained] = train(task, ARM, CONFIG)
+        results.append(evaluate(task, ARM, CONFIG, trained.state, episodes=5))
+    np.testing.assert_array_equal(results[0].episode_return, results[1].episode_return)
+
+
+def test_a_slow_window_gives_signs_of_life_and_changes_nothing(monkeypatch):
+    task, heard = HostTask("test", functools.partial(Telling, limit=4)), []
+    [calm] = train(task, ARM, CONFIG)
+    monkeypatch.setattr("thrust_rl.training.train.Beating", functools.partial(Beating, seconds=0.0))
+    [lively] = train(task, ARM, CONFIG, on_progress=lambda progress: heard.append(progress.steps))
+    assert heard == [0] * 8 + [16] + [16] * 8 + [32]
+    assert lively.curve == calm.curve
 
 
 @pytest.mark.parametrize("make_env", [functools.partial(Telling, ends=1), functools.partial(Telling, limit=2), Telling])

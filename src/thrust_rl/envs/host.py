@@ -1,5 +1,6 @@
 """Any Gymnasium environments as a batch: a Python loop over them."""
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -58,9 +59,20 @@ class HostBatch:
         self._infos: list[dict[str, Any]] = [{} for _ in self._envs]  # about the current frames
         self._rewards = np.zeros(count, np.float32)
         self._terminated, self._truncated = np.zeros(count, bool), np.zeros(count, bool)
-        self._steps, self._seed = 0, 0
+        self.steps, self._seed = 0, 0
         self._new_seeds: dict[int, int] = {}  # of environments that were replaced and did not begin yet
         self.replaced = np.zeros(count, int)  # how often each environment was replaced
+        self._place = np.zeros(1, np.int32)  # which environment is being reset or stepped
+
+    def take_over(self, steps: int, replaced: NDArray[Any], *, place: NDArray[np.int32]) -> None:
+        """Go on for environments that were lost: before `begin`.
+
+        Args:
+            steps: that they had made.
+            replaced: how often each of them was replaced.
+            place: one number, written before each environment is called: which one it is.
+        """
+        self.steps, self.replaced, self._place = steps, np.array(replaced, int), place
 
     def begin(self, seed: int) -> Frames:
         """Reset every environment with a seed of its own."""
@@ -75,10 +87,11 @@ class HostBatch:
 
     def step(self, actions: NDArray[Any]) -> StepResult:
         """One transition of every environment."""
-        rewards, terminated, truncated = self._rewards, self._terminated, self._truncated
+        rewards, terminated, truncated, place = self._rewards, self._terminated, self._truncated, self._place
         faults: dict[int, str] = {}
-        self._steps += 1
+        self.steps += 1
         for i, (env, action) in enumerate(zip(self._envs, actions, strict=True)):
+            place[0] = i
             try:
                 obs, reward, terminated[i], truncated[i], self._infos[i] = env.step(action)
                 self._take(i, obs)
@@ -112,6 +125,7 @@ class HostBatch:
         while wanted:
             faults = {}
             for i in wanted:
+                self._place[0] = i
                 try:
                     obs, self._infos[i] = self._envs[i].reset(seed=seeds.get(i))
                     self._take(i, obs)
@@ -141,7 +155,9 @@ class HostBatch:
         for i, fault in faults.items():
             self.replaced[i] += 1
             if self._remake is None or self.replaced[i] > MAX_RESTARTS:
-                raise env_error(self._first + i, int(self._steps), fault)
+                raise env_error(self._first + i, int(self.steps), fault)
+            with contextlib.suppress(Exception):  # what failed may fail at this too
+                self._envs[i].close()
             self._envs[i] = self._remake()
             self._new_seeds[i] = self._child_seed(i)
             for part, before in zip(self._parts, self._before, strict=True):

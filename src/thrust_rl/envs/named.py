@@ -17,6 +17,7 @@ from thrust_rl.envs.partial import PartialObservation, observed
 from thrust_rl.envs.registry import ENVIRONMENTS
 from thrust_rl.envs.registry import make as make_own
 from thrust_rl.envs.task import CompiledTask, HostTask, VectorTask
+from thrust_rl.envs.workers import STEP_TIMEOUT
 
 Environment = FunctionalEnv | HostTask | VectorTask | CompiledTask
 
@@ -65,6 +66,7 @@ def make(
     env_workers: int = 0,
     on_env_error: OnEnvError = "stop",
     check_range: bool = True,
+    step_timeout: float = STEP_TIMEOUT,
     **params: Any,
 ) -> FunctionalEnv | HostTask:
     """An environment by name, to train on.
@@ -81,6 +83,7 @@ def make(
         env_workers: processes that step host environments; 0 steps them in this one.
         on_env_error: see `HostTask`.
         check_range: see `HostTask`.
+        step_timeout: see `HostTask`.
         **params: of the environment.
 
     Raises:
@@ -94,7 +97,7 @@ def make(
     """
     texts = (observe,) if isinstance(observe, str) else tuple(observe)
     adapter = adapter_of(name)
-    if name in ENVIRONMENTS or (adapter is not None and adapter[0] in COMPILED):
+    if is_compiled(name):
         require(env_workers == 0, f"env_workers is {env_workers}: {name} is compiled and needs none; drop it")
         env = make_own(name, **params) if adapter is None else COMPILED[adapter[0]](adapter[1], **params)
         return observed(env, list(texts)) if texts else env
@@ -103,9 +106,20 @@ def make(
     if adapter is None:
         _require_known(target)
     label = "|".join([name, *texts])
-    task = HostTask(label, maker, env_workers, on_env_error, check_range)
+    task = HostTask(label, maker, env_workers, on_env_error, check_range, step_timeout)
     _ = task.observation_space  # builds one: what cannot be built fails here
     return task
+
+
+def is_compiled(name: str) -> bool:
+    """Whether the environment of that name is stepped by compiled code: the library's own, or an adapter's.
+
+    Example:
+        >>> is_compiled("CartPole-v1"), is_compiled("gymnax:CartPole-v1"), is_compiled("gymnasium:CartPole-v1")
+        (True, True, False)
+    """
+    adapter = adapter_of(name)
+    return name in ENVIRONMENTS or (adapter is not None and adapter[0] in COMPILED)
 
 
 def twin_of_task(env: Environment) -> FunctionalEnv | HostTask | None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -18,7 +19,7 @@ from thrust_rl.envs.host import HostBatch, OnEnvError
 from thrust_rl.envs.hosted import HostedEnvs, SteppedInProcess
 from thrust_rl.envs.masking import MaskInObservation
 from thrust_rl.envs.spaces import MASK_KEY, obs_spec
-from thrust_rl.envs.workers import SteppedByWorkers
+from thrust_rl.envs.workers import STEP_TIMEOUT, SteppedByWorkers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,9 +30,12 @@ class HostTask:
         name: for reports.
         make_env: builds one environment; for worker processes it must be picklable, as functions of a module are.
         workers: processes that step them; 0 steps them in this one.
-        on_env_error: what happens when an environment raises, or gives something outside its spaces: "stop" ends the
-            run, "restart" puts a new environment in its place and counts the episode as truncated.
+        on_env_error: what happens when an environment raises, or gives something outside its spaces, or when a worker
+            process dies or hangs: "stop" ends the run, "restart" puts new environments in their places and counts the
+            episodes as truncated.
         check_range: an observation outside the observation space is an error.
+        step_timeout: seconds that a step of all environments of a worker process may take; one that takes longer counts
+            as hung. What hangs in this very process cannot be stopped from here.
 
     Raises:
         ConfigError: a setting breaks a rule.
@@ -47,10 +51,15 @@ class HostTask:
     workers: int = 0
     on_env_error: OnEnvError = "stop"
     check_range: bool = True
+    step_timeout: float = STEP_TIMEOUT
 
     def __post_init__(self) -> None:
         """Check the settings."""
         require(self.workers >= 0, f"env_workers is {self.workers}: it must be at least 0")
+        require(
+            0 < self.step_timeout < math.inf,
+            f"step_timeout is {self.step_timeout}: it must be a positive number of seconds",
+        )
 
     @property
     def observation_space(self) -> gymnasium.Space[Any]:
@@ -79,7 +88,15 @@ class HostTask:
             return SteppedInProcess(batch(0, num_envs))
         require_divides("env_workers", self.workers, "num_envs", num_envs)
         spec = obs_spec(self.observation_space)
-        return SteppedByWorkers(batch, spec, self.action_space, num_envs=num_envs, workers=self.workers)
+        return SteppedByWorkers(
+            batch,
+            spec,
+            self.action_space,
+            num_envs=num_envs,
+            workers=self.workers,
+            step_timeout=self.step_timeout,
+            restart=self.on_env_error == "restart",
+        )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,92 +1,34 @@
-"""Environments in worker processes: Gymnasium's `AsyncVectorEnv` over a few bundles of environments each."""
+"""Environments in worker processes: one of Gymnasium's `AsyncVectorEnv` for each, so that one alone can be replaced."""
 
 import contextlib
 import multiprocessing
-from collections.abc import Callable
-from multiprocessing import connection
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import gymnasium
 import jax
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
-from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from thrust_rl.envs.batch import Frames, StepResult
+from thrust_rl.envs.bundle import BundleMaker, mapped_place
 from thrust_rl.envs.faults import EnvError, env_error
 from thrust_rl.envs.host import HostBatch
-from thrust_rl.envs.hosted import Hosted, SteppedInProcess
+from thrust_rl.envs.hosted import Hosted
 from thrust_rl.envs.spaces import ObsSpec
 
-FAULT_BYTES = 2000  # of a message
+STEP_TIMEOUT = 300.0  # seconds, by default
 CLOSE_TIMEOUT = 5.0  # seconds
-STEP_TIMEOUT = 300.0  # seconds: a step that takes longer counts as hung
-
-
-class Bundle(gymnasium.Env[Any, Any]):
-    """Several environments as one, for a worker process: what it observes is both successors and frames to act on.
-
-    It never ends, so nothing resets it; rewards and flags, one for each environment, are a part of its observation,
-    which Gymnasium passes through shared memory.
-    """
-
-    def __init__(self, envs: SteppedInProcess, spec: ObsSpec, action_space: gymnasium.Space[Any], count: int) -> None:
-        self._envs, self._count = envs, count
-        each = jax.tree.map(lambda part: _stored_space(part.shape, part.dtype, count), spec.tree)
-        flags = _stored_space((), np.bool_, count)
-        self.observation_space = _as_space(
-            {
-                "next": each,
-                "successor": each,
-                "reward": _stored_space((), np.float32, count),
-                **dict.fromkeys(("terminated", "truncated", "blank", "successor_blank"), flags),
-                "restarts": _stored_space((), np.int32, 1),
-                "fault": _stored_space((), np.uint8, FAULT_BYTES),
-            }
-        )
-        self._last = jax.tree.map(lambda space: np.zeros(space.shape, space.dtype), _as_tree(self.observation_space))
-        self.action_space = batch_space(action_space, count)
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin every environment."""
-        nothing = np.zeros(self._count, bool)
-
-        def begin() -> Hosted:
-            frames = self._envs.begin((options or {})["base_seed"])
-            result = StepResult(frames.obs, np.zeros(self._count, np.float32), nothing, nothing, frames.info)
-            return Hosted(result, frames, nothing, ())
-
-        return self._seen(begin), {}
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """One transition of every environment."""
-        return self._seen(lambda: self._envs.step(action)), 0.0, False, False, {}
-
-    def close(self) -> None:
-        """Close every environment."""
-        self._envs.close()
-
-    def _seen(self, call: Callable[[], Hosted]) -> dict[str, Any]:
-        """What came of a call, or the fault that ended it."""
-        try:
-            result, frames, _, _ = call()
-        except EnvError as error:
-            message = str(error).encode()[:FAULT_BYTES]
-            self._last["fault"][: len(message)] = np.frombuffer(message, np.uint8)
-            return self._last
-        self._last = {
-            "next": frames.obs,
-            "successor": result.obs,
-            "reward": result.reward,
-            "terminated": result.terminated,
-            "truncated": result.truncated,
-            "blank": frames.info["blank"],
-            "successor_blank": result.info["blank"],
-            "restarts": np.array([self._envs.restarts()], np.int32),
-            "fault": np.zeros(FAULT_BYTES, np.uint8),
-        }
-        return self._last
+START_TIMEOUT = 300.0  # seconds, to build environments and begin them
+MAX_DEATHS = 100  # of one worker: then it is no accident
+MAX_DEATHS_IN_A_ROW = 3  # without a step in between: then it is none either
+FAILURES = (EOFError, OSError, multiprocessing.TimeoutError)  # of a process that is talked to
 
 
 class SteppedByWorkers:
@@ -98,6 +40,8 @@ class SteppedByWorkers:
         action_space: of one environment.
         num_envs: how many.
         workers: processes; each gets a run of neighbouring environments.
+        step_timeout: seconds; a step that takes longer counts as hung.
+        restart: replace a process that dies or hangs; the episodes of its environments count as truncated.
     """
 
     def __init__(
@@ -108,120 +52,221 @@ class SteppedByWorkers:
         *,
         num_envs: int,
         workers: int,
+        step_timeout: float,
+        restart: bool,
     ) -> None:
-        self._bundle = num_envs // workers
-        self._vector = AsyncVectorEnv(
-            [_BundleMaker(make_batch, spec, action_space, i * self._bundle, self._bundle) for i in range(workers)],
-            shared_memory=True,
-            context="forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn",
-            autoreset_mode=AutoresetMode.DISABLED,
-            observation_mode="same",
-        )
-        self._spec, self._replaced, self._steps = spec, 0, 0
+        count = num_envs // workers
+        makers = [BundleMaker(make_batch, spec, action_space, first=i * count, count=count) for i in range(workers)]
+        self._workers = [_Worker(make, restart=restart) for make in makers]
+        self._spec, self._step_timeout, self._steps = spec, step_timeout, 0
+        self._last: Any = None  # what came of the last step
 
     def begin(self, seed: int) -> Frames:
         """Begin every environment."""
-        obs = self._talk(lambda: self._vector.reset(options={"base_seed": seed})[0])
-        return self._frames("next", "blank", obs)
+        with self._ending_all(), ThreadPoolExecutor(len(self._workers)) as pool:  # each waits for its process
+            self._last = self._joined(list(pool.map(lambda worker: worker.begin(seed, self._steps), self._workers)))
+        return self._frames("next", "blank", self._last)
 
     def step(self, actions: NDArray[Any]) -> Hosted:
         """One step of every environment."""
-        bundled = actions.reshape(self._vector.num_envs, self._bundle, *actions.shape[1:])
-        obs = self._talk(lambda: self._stepped(bundled))
+        self._steps += 1
+        bundled = actions.reshape(len(self._workers), -1, *actions.shape[1:])
+        with self._ending_all():
+            for worker, some in zip(self._workers, bundled, strict=True):
+                worker.send(some)
+            deadline = time.monotonic() + self._step_timeout
+            came = [worker.receive(self._steps, deadline) for worker in self._workers]
+            came = [self._cut(i) if what is None else what for i, what in enumerate(came)]
+        obs = self._last = self._joined(came)
         successors = self._frames("successor", "successor_blank", obs)
-        terminated, truncated = (obs[name].reshape(-1).astype(bool) for name in ("terminated", "truncated"))
-        result = StepResult(successors.obs, obs["reward"].reshape(-1), terminated, truncated, successors.info)
+        terminated, truncated = obs["terminated"].astype(bool), obs["truncated"].astype(bool)
+        result = StepResult(successors.obs, obs["reward"], terminated, truncated, successors.info)
         return Hosted(result, self._frames("next", "blank", obs), result.over, ())
 
     def restarts(self) -> int:
-        """How many environments failed and were replaced."""
-        return self._replaced
+        """How many environments failed, or were in a process that did, and were replaced."""
+        return sum(int(worker.replaced.sum()) for worker in self._workers)
 
     def close(self) -> None:
         """Let the environments close, then end every process."""
-        if self._vector.closed:
-            return
-        with contextlib.suppress(EOFError, OSError, multiprocessing.TimeoutError):
-            self._vector.close(timeout=CLOSE_TIMEOUT)
-        self._end()
+        for worker in self._workers:
+            worker.ask_to_close()
+        for worker in self._workers:
+            worker.end(patience=CLOSE_TIMEOUT)
 
-    def _end(self) -> None:
-        """End every process, also one that is in the middle of a step."""
-        self._vector.closed = True
-        for process in self._vector.processes:
-            process.kill()
-        for process in self._vector.processes:
-            process.join()
-
-    def _stepped(self, bundled: NDArray[Any]) -> Any:
-        self._vector.step_async(bundled)
-        return self._vector.step_wait(timeout=STEP_TIMEOUT)[0]
-
-    def _talk(self, call: Callable[[], Any]) -> Any:
-        """Talk to the workers; when one fails, end them all.
-
-        Raises:
-            EnvError: an environment failed, or its process died.
-        """
+    @contextlib.contextmanager
+    def _ending_all(self) -> Any:
+        """When one process fails for good, end them all."""
         try:
-            obs = call()
-        except (EOFError, OSError, multiprocessing.TimeoutError) as error:
-            processes = self._vector.processes
-            connection.wait([process.sentinel for process in processes], timeout=1.0)  # its pipe may close first
-            dead = [i for i, process in enumerate(processes) if not process.is_alive()]
-            self._end()
-            first = (dead[0] if dead else 0) * self._bundle
-            what = "its worker process died" if dead else f"its worker does not answer ({error!r})"
-            raise env_error(
-                first, self._steps, f"{what}; it held environments {first} to {first + self._bundle - 1}"
-            ) from error
-        self._steps += 1
-        faults = [bytes(row).rstrip(b"\0").decode(errors="replace") for row in obs["fault"] if row.any()]
-        if faults:
-            self._end()
-            raise EnvError(faults[0])
-        self._replaced = int(np.sum(obs["restarts"]))
-        return obs
+            yield
+        except EnvError:
+            for worker in self._workers:
+                worker.end()
+            raise
+
+    def _cut(self, i: int) -> Any:
+        """What came from a process that was replaced: its episodes were cut where their last frames were seen."""
+        worker = self._workers[i]
+        begun = worker.begin_again(self._steps)
+        mine = slice(worker.make.first, worker.make.first + worker.make.count)
+        last = jax.tree.map(lambda leaf: leaf[mine], {name: self._last[name] for name in ("next", "blank")})
+        nothing = np.zeros(worker.make.count, np.uint8)
+        flags = {"terminated": nothing, "truncated": nothing + 1, "reward": nothing.astype(np.float32)}
+        return {**begun, **flags, "successor": last["next"], "successor_blank": last["blank"]}
+
+    @staticmethod
+    def _joined(came: Sequence[Any]) -> Any:
+        """One tree of arrays `[env, ...]`; copied, since processes write into theirs again."""
+        return jax.tree.map(lambda *leaves: np.concatenate(leaves), *came)
 
     def _frames(self, name: str, blank: str, obs: Any) -> Frames:
-        """Leaves `[worker, env of the worker, ...]` as `[env, ...]`, in the types of the spec."""
+        """In the types of the spec."""
         values = [
-            np.asarray(leaf).reshape(-1, *part.shape).astype(part.dtype)
+            np.asarray(leaf).astype(part.dtype)
             for part, leaf in zip(self._spec.parts, self._spec.leaves(obs[name]), strict=True)
         ]
-        return Frames(self._spec.treedef.unflatten(values), {"blank": obs[blank].reshape(-1).astype(bool)})
+        return Frames(self._spec.treedef.unflatten(values), {"blank": obs[blank].astype(bool)})
 
 
-class _BundleMaker:
-    """Builds a bundle in its worker; picklable if what makes the environments is."""
+class _Worker:
+    """A run of neighbouring environments and the process they live in, which may be another one later.
 
-    def __init__(self, make_batch: Any, spec: ObsSpec, action_space: Any, first: int, count: int) -> None:
-        self.make_batch, self.action_space, self.first, self.count = make_batch, action_space, first, count
-        self.tree = spec.tree  # a tree definition itself cannot be pickled
+    Args:
+        make: builds their bundle.
+        restart: whether a process that fails is replaced.
+    """
 
-    def __call__(self) -> gymnasium.Env[Any, Any]:
-        batch = self.make_batch(self.first, self.count)
-        return Bundle(SteppedInProcess(batch), ObsSpec.of(self.tree), self.action_space, self.count)
+    def __init__(self, make: BundleMaker, *, restart: bool) -> None:
+        self.make, self._restart = make, restart
+        self.replaced = np.zeros(make.count, np.int32)  # how often each environment was
+        self._deaths, self._in_a_row, self._seed = 0, 0, 0
+        self._vector: AsyncVectorEnv | None = None
+        self._place: NDArray[np.int32] = np.zeros(1, np.int32)  # of the environment that it is at
+        self._sent = False
+
+    def begin(self, seed: int, steps: int) -> Any:
+        """Begin its environments, new ones, after this many steps; a process is started where there is none.
+
+        Raises:
+            EnvError: they cannot begin.
+        """
+        self._seed = seed
+        while True:
+            try:
+                return self._begun(steps)
+            except FAILURES as error:
+                self._bury(error, steps)
+
+    def begin_again(self, steps: int) -> Any:
+        """Begin in a new process, in the place of one that failed."""
+        return self.begin(self._seed, steps)
+
+    def send(self, actions: NDArray[Any]) -> None:
+        """Ask for a step."""
+        assert self._vector is not None, "begin() comes first"
+        with contextlib.suppress(OSError):  # it died between two steps: `receive` says so
+            self._vector.step_async(actions[None])
+            self._sent = True
+
+    def receive(self, step: int, deadline: float) -> Any:
+        """What came of the step; None if the process failed and shall be replaced.
+
+        Raises:
+            EnvError: an environment failed, or the process died or hangs, for good.
+        """
+        assert self._vector is not None
+        try:
+            if not self._sent:
+                raise EOFError
+            obs = self._vector.step_wait(timeout=max(deadline - time.monotonic(), 0.0))[0]
+        except FAILURES as error:
+            self._bury(error, step)
+            return None
+        self._sent, self._in_a_row = False, 0
+        return self._taken(obs)
+
+    def ask_to_close(self) -> None:
+        """Let the environments close: the answer comes before the process ends."""
+        if self._vector is None:
+            return
+        with contextlib.suppress(*FAILURES, gymnasium.error.Error):
+            if self._sent:
+                self._vector.step_wait(timeout=CLOSE_TIMEOUT)
+            self._vector.call_async("shut")
+
+    def end(self, *, patience: float = 0.0) -> None:
+        """End the process, also one that is in the middle of a step."""
+        vector, self._vector, self._sent = self._vector, None, False
+        if vector is None:
+            return
+        if patience:
+            with contextlib.suppress(*FAILURES, gymnasium.error.Error):
+                vector.call_wait(timeout=patience)
+        vector.closed = True
+        for process in vector.processes:
+            process.kill()
+            process.join()
+        for pipe in vector.parent_pipes:
+            pipe.close()
+
+    def _begun(self, steps: int) -> Any:
+        """Frames to begin with, of a process that may have to be started."""
+        if self._vector is None:
+            self._vector = AsyncVectorEnv(
+                [self.make],
+                shared_memory=True,
+                copy=False,
+                context="forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn",
+                autoreset_mode=AutoresetMode.DISABLED,
+                observation_mode="same",
+            )
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # until the process has opened the file
+            path = Path(folder) / "place"
+            path.write_bytes(bytes(self._place.nbytes))
+            self._place = mapped_place(str(path))
+            given = {"base_seed": self._seed, "steps": steps, "replaced": self.replaced, "place": str(path)}
+            self._vector.reset_async(options=given)
+            obs: Any = self._vector.reset_wait(timeout=START_TIMEOUT)[0]
+        return self._taken(obs)
+
+    def _taken(self, obs: Any) -> Any:
+        """An observation of the bundle as arrays `[env, ...]`; where it holds a fault, that is raised."""
+        mine = jax.tree.map(lambda leaf: leaf[0], obs)
+        fault = mine.pop("fault")
+        if fault[0]:
+            raise EnvError(bytes(fault).rstrip(b"\0").decode(errors="replace"))
+        self.replaced = mine.pop("replaced").copy()
+        return mine
+
+    def _bury(self, error: BaseException, step: int) -> None:
+        """End a process that failed.
+
+        Raises:
+            EnvError: it is not to be replaced, or was too often.
+        """
+        what = _cause(self._vector, error)
+        self.end()
+        self._deaths += 1
+        self._in_a_row += 1
+        self.replaced = self.replaced + 1
+        if self._restart and self._deaths <= MAX_DEATHS and self._in_a_row <= MAX_DEATHS_IN_A_ROW:
+            return
+        if self._restart:
+            times = "once" if self._deaths == 2 else f"{self._deaths - 1} times"
+            what += f", as {times} before: it is not replaced again"
+        first, last = self.make.first, self.make.first + self.make.count - 1
+        whose = f" (that of environments {first} to {last})" if last > first else ""
+        raise env_error(first + int(self._place[0]), step, f"its worker process{whose} {what}") from error
 
 
-def _stored_space(shape: tuple[int, ...], dtype: Any, count: int) -> gymnasium.spaces.Box:
-    dtype = np.uint8 if dtype == np.bool_ else dtype
-    info = np.finfo(dtype) if np.issubdtype(dtype, np.floating) else np.iinfo(dtype)
-    return gymnasium.spaces.Box(info.min, info.max, (count, *shape), dtype)
-
-
-def _as_tree(space: gymnasium.Space[Any]) -> Any:
-    if isinstance(space, gymnasium.spaces.Dict):
-        return {name: _as_tree(inner) for name, inner in space.spaces.items()}
-    if isinstance(space, gymnasium.spaces.Tuple):
-        return tuple(map(_as_tree, space.spaces))
-    return space
-
-
-def _as_space(tree: Any) -> gymnasium.Space[Any]:
-    if isinstance(tree, dict):
-        return gymnasium.spaces.Dict({name: _as_space(inner) for name, inner in tree.items()})
-    if isinstance(tree, tuple):
-        return gymnasium.spaces.Tuple(tuple(map(_as_space, tree)))
-    assert isinstance(tree, gymnasium.Space)
-    return tree
+def _cause(vector: AsyncVectorEnv | None, error: BaseException) -> str:
+    """What became of a process that does not answer."""
+    if vector is None:
+        return f"could not start ({type(error).__name__}: {error})"
+    [process] = vector.processes
+    process.join(timeout=1.0)  # its pipe may close first
+    if process.exitcode is None:
+        return "does not answer: a step takes longer than step_timeout (--step-timeout) allows"
+    if process.exitcode < 0:
+        return f"was killed by {signal.Signals(-process.exitcode).name}"
+    return f"died (exit status {process.exitcode})"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from thrust_rl.config import ArmConfig, TrainConfig, require
 from thrust_rl.envs.core import FunctionalEnv
 from thrust_rl.envs.hosted import HostedEnvs
-from thrust_rl.envs.task import AnyTask
+from thrust_rl.envs.task import AnyTask, HostTask
 from thrust_rl.maths.keys import environment_keys, step_key
 from thrust_rl.maths.sampling import draw_actions
 from thrust_rl.policies.actor_critic import ActorCritic, empty_memory
@@ -169,11 +169,13 @@ def _on_host(
     report: Callable[[], None],
 ) -> Episodes:
     """Rounds of at most `num_envs` environments, each of which plays its first episode under a seed of its own."""
+    seeds = range(seed, seed + episodes, config.num_envs)
+    lasting = isinstance(env, HostTask) and env.workers > 0  # processes that build new environments at every `begin`
     rounds = []
-    for first in range(0, episodes, config.num_envs):
+    for group in [seeds] if lasting else [[each] for each in seeds]:
         envs = env.start(config.num_envs)
         try:
-            rounds.append(_round(envs, task, config, policy, moments, greedy, seed + first, report))
+            rounds += [_round(envs, task, config, policy, moments, greedy, each, report) for each in group]
         finally:
             envs.close()
     return Episodes(*(np.concatenate(leaves)[:episodes] for leaves in zip(*rounds, strict=True)))

@@ -14,6 +14,7 @@ from thrust_rl.config import ArmConfig, TrainConfig, arm_from, require
 from thrust_rl.envs.core import FunctionalEnv
 from thrust_rl.envs.task import AnyTask
 from thrust_rl.policies.actor_critic import count_parameters
+from thrust_rl.training.beating import Beating
 from thrust_rl.training.curve import LearningCurve
 from thrust_rl.training.hosted import HostedRun
 from thrust_rl.training.loop import CHUNK_CAPACITY, TrainState, UpdateRecord, initial_state, train_chunk
@@ -81,7 +82,8 @@ def train(
         arm: a preset's name or an `ArmConfig`.
         config: budget, window and PPO settings.
         seeds: every seed gives an independent run, reproducible bit for bit on one machine.
-        on_progress: called after every compiled chunk, about once a second; what it raises ends the training.
+        on_progress: called after every compiled chunk, about once a second, and within a long window of host
+            environments now and then; what it raises ends the training.
         vectorize_seeds: run all seeds in one compiled program. None does so on accelerators; on a CPU, where it gains
             nothing, seeds run one after the other through the same compiled program. Host environments always do.
 
@@ -172,14 +174,17 @@ def _train_hosted(
     curve, started = LearningCurve(), time.monotonic()
     envs = env.start(config.num_envs)
     try:
-        run = HostedRun(env, envs, arm, config, seed)
+        beating = Beating(envs, functools.partial(report, _progress((seed,), [curve], 0, config, 0.0)))
+        run = HostedRun(env, beating, arm, config, seed)
         seconds_compile = time.monotonic() - started
         for done in range(config.num_updates):
             record = run.update()
             _take_in(jax.tree.map(lambda leaf: np.asarray(leaf)[None], record), 1, [curve], done, config, False)
             if done == 0:  # what took long in the first update was compiling
                 seconds_compile, started = time.monotonic() - started, time.monotonic()
-            report(_progress((seed,), [curve], done + 1, config, time.monotonic() - started))
+            progress = _progress((seed,), [curve], done + 1, config, time.monotonic() - started)
+            report(progress)
+            beating.heard(functools.partial(report, progress))
         restarts = envs.restarts()
     finally:
         envs.close()
