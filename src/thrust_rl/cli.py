@@ -67,7 +67,10 @@ class Compare:
     env_workers: int = 0
     """Processes that step the environments of one run; only for those that are not compiled."""
     on_env_error: Literal["stop", "restart"] = "stop"
-    """When an environment fails: stop, or put a new one in its place and count that."""
+    """When an environment fails, or a process of --env-workers dies or hangs: stop, or put a new one in its place and
+    count that."""
+    step_timeout: float = 300.0
+    """Seconds that one step of the environments of a process of --env-workers may take; longer counts as hung."""
     allow_out_of_range: bool = False
     """Accept observations outside of the environment's own observation space."""
     input_previous_action: bool = False

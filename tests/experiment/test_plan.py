@@ -1,5 +1,6 @@
 """A plan checks everything before the first step, and lists one job per task, condition, arm and seed."""
 
+import dataclasses
 import json
 import sys
 
@@ -11,6 +12,7 @@ from thrust_rl.experiment.environment import EnvSpec
 from thrust_rl.experiment.jobs import Job
 from thrust_rl.experiment.matching import matched, parameters
 from thrust_rl.experiment.plan import Options, jobs_of, plan
+from thrust_rl.experiment.settings import settings_of
 
 TINY = TrainConfig(total_timesteps=512, num_envs=4, num_steps=32)
 FLICKER = "FlickeringCartPole-v0"
@@ -157,3 +159,15 @@ def test_a_return_range_is_known_only_where_nothing_was_changed():
     assert EnvSpec("VelocityMaskedCartPole-v1").bounds == EnvSpec("gymnasium:CartPole-v1").bounds == (0.0, 500.0)
     assert EnvSpec("gymnasium:CartPole-v1", {"max_episode_steps": 50}).bounds is None
     assert EnvSpec("LunarLander-v3").bounds is None
+
+
+def test_what_host_environments_are_told_reaches_them():
+    options = Options(arms=["mlp"], env_workers=2, on_env_error="restart", check_range=False, step_timeout=7.0)
+    [job] = jobs_of(plan("gymnasium:CartPole-v1", dataclasses.replace(options, seeds=1)))
+    task = job.env.build()
+    assert (task.workers, task.on_env_error, task.check_range, task.step_timeout) == (2, "restart", False, 7.0)
+
+
+def test_how_long_a_step_may_take_is_no_setting_of_a_result():
+    short, long = (plan("gymnasium:CartPole-v1", Options(step_timeout=seconds)) for seconds in (7.0, 70.0))
+    assert settings_of(short) == settings_of(long)

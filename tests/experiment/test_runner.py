@@ -342,6 +342,19 @@ def test_a_worker_sees_one_of_those_that_the_parent_sees():
     assert environment_of(1, {"HIP_VISIBLE_DEVICES": "5,6"})["HIP_VISIBLE_DEVICES"] == "6"
 
 
+@pytest.mark.parametrize("spec", [EnvSpec("gymnasium:CartPole-v1"), EnvSpec("gymnasium:CartPole-v1", workers=1)])
+def test_where_an_environment_may_have_ended_the_process_the_message_says_how_to_find_out(bench, spec):
+    asked = dataclasses.replace(job("bb", 0), env=spec)
+    with pytest.raises(RunError) as raised:
+        list(bench.runner(trouble="die", at="bb seed 0", times=99).run([asked]))
+    assert ("--env-workers 1 says which one" in str(raised.value)) == (spec.workers == 0)
+
+
+def test_patience_outlasts_a_step_that_others_put_an_end_to():
+    patience = Patience(first=3.0, later=1.5).after(100.0)
+    assert (patience.first, patience.later, patience.factor) == (103.0, 101.5, 20.0)
+
+
 def test_only_jobs_that_differ_in_nothing_but_their_seeds_are_joined():
     other_env = dataclasses.replace(job("a", 5), env=EnvSpec("MaskedCartPole-v0"))
     joined = by_arm([job("a", 0), job("bb", 0), other_env, job("a", 1)])

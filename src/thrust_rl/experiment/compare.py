@@ -8,11 +8,13 @@ from typing import Any
 
 from thrust_rl.config import ArmConfig, TrainConfig, require
 from thrust_rl.envs.host import OnEnvError
+from thrust_rl.envs.workers import STEP_TIMEOUT
 from thrust_rl.experiment.comparison import ArmResult, Comparison, ConditionResult, TaskResult
 from thrust_rl.experiment.environment import EnvSpec
 from thrust_rl.experiment.files import write_json
 from thrust_rl.experiment.jobs import Job, SeedResult
 from thrust_rl.experiment.plan import Options, jobs_of, plan
+from thrust_rl.experiment.process import Patience
 from thrust_rl.experiment.runner import JobEvent, Runner
 from thrust_rl.experiment.scale import MIN_EFFECT
 from thrust_rl.experiment.schema import RESULT_FILE
@@ -33,6 +35,7 @@ def compare(
     env_workers: int = 0,
     on_env_error: OnEnvError = "stop",
     check_range: bool = True,
+    step_timeout: float = STEP_TIMEOUT,
     twin: bool = False,
     previous_action: bool = False,
     previous_reward: bool = False,
@@ -61,6 +64,7 @@ def compare(
         env_workers: processes that step the environments of a run which are not compiled.
         on_env_error: "stop" ends everything when an environment fails, "restart" puts a new one in its place.
         check_range: an observation outside its space is such a failure.
+        step_timeout: seconds after which a step of a process of `env_workers` is such a failure.
         twin: run all arms on the fully observable twin too.
         previous_action: feed every arm its previous action.
         previous_reward: feed every arm its previous reward.
@@ -93,6 +97,7 @@ def compare(
         env_workers=env_workers,
         on_env_error=on_env_error,
         check_range=check_range,
+        step_timeout=step_timeout,
         twin=twin,
         previous_action=previous_action,
         previous_reward=previous_reward,
@@ -124,7 +129,7 @@ def run(
     try:
         for job, _ in finished:
             tell(JobEvent("kept", job))
-        with Runner(num_workers=workers, listener=listener) as runner:
+        with Runner(num_workers=workers, patience=_patience(planned), listener=listener) as runner:
             for job, results in runner.run(left):
                 for result in results:
                     if store is not None:
@@ -139,6 +144,12 @@ def run(
         if folder is not None and (finished or not (folder / RESULT_FILE).exists()):
             save(comparison, folder)  # an earlier result is not replaced by an empty one
     return comparison
+
+
+def _patience(planned: Comparison) -> Patience:
+    """Longer than a step may take in the processes of `env_workers`, which notice by themselves what hangs there."""
+    specs = [condition.environment for task in planned.tasks for condition in task.conditions]
+    return Patience().after(max((spec.step_timeout for spec in specs if spec.workers), default=0.0))
 
 
 def assembled(planned: Comparison, finished: Finished, *, complete: bool, seconds: float) -> Comparison:

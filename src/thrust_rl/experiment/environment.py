@@ -6,10 +6,11 @@ from typing import Any
 from thrust_rl.config import ConfigError, from_dict, require
 from thrust_rl.envs.core import FunctionalEnv
 from thrust_rl.envs.host import OnEnvError
-from thrust_rl.envs.named import make, twin_of_task
+from thrust_rl.envs.named import is_compiled, make, twin_of_task
 from thrust_rl.envs.registry import ENVIRONMENTS, env_parameters
 from thrust_rl.envs.returns import return_bounds
 from thrust_rl.envs.task import HostTask
+from thrust_rl.envs.workers import STEP_TIMEOUT
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +35,8 @@ class EnvSpec:
     """What happens when a host environment fails."""
     check_range: bool = True
     """Whether an observation outside its space is an error."""
+    step_timeout: float = STEP_TIMEOUT
+    """Seconds after which a step of a process of `workers` counts as hung. It changes no number."""
     twin: bool = False
     """The fully observable twin instead of the environment itself."""
 
@@ -49,6 +52,7 @@ class EnvSpec:
             env_workers=self.workers,
             on_env_error=self.on_env_error,
             check_range=self.check_range,
+            step_timeout=self.step_timeout,
             **self.params,
         )
         if not self.twin:
@@ -81,9 +85,18 @@ class EnvSpec:
         defaults = env_parameters(self.name) if self.name in ENVIRONMENTS else {}
         return dataclasses.replace(self, params={**defaults, **self.params})
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether its steps are compiled, so that no process of its own can help it."""
+        return is_compiled(self.name)
+
     def in_process(self) -> "EnvSpec":
         """Stepped where it is built: the same numbers without further processes."""
         return dataclasses.replace(self, workers=0)
+
+    def in_one_process(self) -> "EnvSpec":
+        """Stepped by at most one further process, as a single environment is."""
+        return dataclasses.replace(self, workers=min(self.workers, 1))
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON types."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from thrust_rl.config import ArmConfig, TrainConfig, require, require_divides
 from thrust_rl.envs.host import OnEnvError
+from thrust_rl.envs.workers import STEP_TIMEOUT
 from thrust_rl.experiment.arms import arm_named
 from thrust_rl.experiment.comparison import ArmResult, Comparison, ConditionName, ConditionResult, TaskResult
 from thrust_rl.experiment.environment import EnvSpec
@@ -31,6 +32,7 @@ class Options:
     env_workers: int = 0
     on_env_error: OnEnvError = "stop"
     check_range: bool = True
+    step_timeout: float = STEP_TIMEOUT
     twin: bool = False
     previous_action: bool = False
     previous_reward: bool = False
@@ -127,6 +129,7 @@ def _spec(given: str | EnvSpec, options: Options) -> EnvSpec:
             workers=options.env_workers,
             on_env_error=options.on_env_error,
             check_range=options.check_range,
+            step_timeout=options.step_timeout,
         )
     require(not spec.twin, f"{spec.label} is a twin already: give the task, and twin=True for both")
     try:

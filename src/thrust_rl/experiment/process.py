@@ -33,6 +33,10 @@ class Patience:
     attempts: int = 3
     """Times a job is started before giving up."""
 
+    def after(self, seconds: float) -> "Patience":
+        """This much at least, beyond silences of so many seconds that somebody else puts an end to."""
+        return dataclasses.replace(self, first=self.first + seconds, later=self.later + seconds)
+
 
 class WorkerProcess:
     """One process and the job it is on. Its events arrive in the shared queue as `(worker, event)`."""

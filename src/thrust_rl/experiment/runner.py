@@ -186,16 +186,18 @@ class Runner:
             self._workers.remove(worker)
             worker.end()
         else:
-            self._replace(worker, "its worker process died")
+            alone = worker.job is not None and not worker.job.env.is_compiled and not worker.job.env.workers
+            hint = "; if an environment ends its own process, --env-workers 1 says which one and when" if alone else ""
+            self._replace(worker, "its worker process died", hint)
 
-    def _replace(self, worker: WorkerProcess, reason: str) -> None:
+    def _replace(self, worker: WorkerProcess, reason: str, hint: str = "") -> None:
         """End a worker and start its job over on a new one: the job is deterministic, so nothing is lost but time."""
         self._workers.remove(worker)
         reason = f"{reason} ({worker.end()})"
         label = worker.job.label if worker.job else "start of a worker"
         self._attempts[label] = self._attempts.get(label, 1) + 1
         if self._attempts[label] > self._patience.attempts:
-            raise RunError(f"{label}: {reason}; gave up after {self._patience.attempts} attempts")
+            raise RunError(f"{label}: {reason}; gave up after {self._patience.attempts} attempts{hint}")
         if worker.job is not None:
             self._report("restarted", worker, {"reason": reason})
             self._pending.insert(0, worker.job)

@@ -71,4 +71,4 @@ def shown(value: Any) -> str:
 
 
 def _env_data(spec: EnvSpec) -> dict[str, Any]:
-    return {key: value for key, value in spec.to_dict().items() if key != "workers"}  # they change no number
+    return {key: value for key, value in spec.to_dict().items() if key not in ("workers", "step_timeout")}  # no number

@@ -32,7 +32,7 @@ def run(job: Job, report: Callable[[Progress], None]) -> list[SeedResult]:
 
 
 def _scored(job: Job, result: TrainResult, report: Callable[[Progress], None]) -> SeedResult:
-    env, curve, state = job.env.in_process().build(), result.curve, result.state
+    env, curve, state = job.env.build(), result.curve, result.state
     here = Progress((result.seed,), result.steps, result.steps, curve.final, result.seconds_run)
     played = {}
     for name in ("sampled", "greedy"):
@@ -51,7 +51,7 @@ def _scored(job: Job, result: TrainResult, report: Callable[[Progress], None]) -
     recording = None
     if result.seed == job.recorded:
         report(here)
-        kept = record(env, job.arm, job.config, state, seed=job.evaluation.seed)
+        kept = record(job.env.in_one_process().build(), job.arm, job.config, state, seed=job.evaluation.seed)
         recording = {"seed": result.seed, **recording_data(kept)}
     return SeedResult(
         seed=result.seed,
