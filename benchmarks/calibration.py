@@ -1,8 +1,8 @@
 """Calibration of the verdict: how often it tells two copies of one arm apart, and how often it sees a real effect.
 
 Every simulated comparison draws per-seed returns for two arms and asks `decide`. The returns are drawn, with
-replacement, from recorded ones (`recorded_returns.json`: final returns of real runs, one per seed, with the ceiling
-and the low outliers that returns have), and from a normal and a bimodal distribution.
+replacement, from recorded ones (`recorded_returns.json`, written by `record_scores.py`: real runs, one number per
+seed, with the ceiling and the low outliers that returns have), and from a normal and a bimodal distribution.
 
 1. Both arms are copies of one: every *helps* and *hurts* is false.
 2. Every run of the memoryless arm is worse by twice the smallest effect of interest.
@@ -171,6 +171,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--comparisons", type=int, default=1_000)
     comparisons = parser.parse_args().comparisons
+    print(json.loads(RECORDED.read_text())["about"])
     draws, error = populations(), 100 * np.sqrt(0.05 * 0.95 / comparisons)
     print(f"{comparisons} comparisons each, half of that with 20 seeds. δ = {DELTA:g}.")
     print(f"5 % has a binomial standard error of {error:.1f} %, with 20 seeds {2**0.5 * error:.1f} %.")

@@ -6,17 +6,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "calibration.py"
+from comparisons_for_tests import LSTM, MLP, comparison
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 COMPARISONS = 200
 ALLOWED = 0.05 + 2.5 * np.sqrt(0.05 * 0.95 / COMPARISONS)  # binomial error
 
 
-@pytest.fixture(scope="module")
-def calibration():
-    spec = importlib.util.spec_from_file_location("calibration", SCRIPT)
+def script(name):
+    spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def calibration():
+    return script("calibration")
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +55,21 @@ def test_the_recorded_returns_are_what_training_gives(draws):
     assert len(recorded) >= 4
     assert all(pool.min() >= 0 and pool.max() <= 500 for pool in recorded)
     assert any(np.median(pool) == 500 and pool.min() < 475 for pool in recorded)
+
+
+def test_what_is_recorded_is_what_verdicts_are_decided_on_and_not_the_end_of_training():
+    recording, made = script("record_scores"), comparison({"lstm": LSTM, "mlp": MLP}, final=77.0)
+    found = recording.scores({"CartPole": made})
+    assert found == {"CartPole lstm": list(LSTM), "CartPole mlp": list(MLP)}
+    assert "100 fresh evaluation episodes" in recording.about(made) and "seeds 0 to 5" in recording.about(made)
+    broken = comparison({"lstm": LSTM[:2], "mlp": MLP}, status="interrupted", seeds=range(6))
+    with pytest.raises(ValueError, match="CartPole is interrupted: run this again"):
+        recording.scores({"CartPole": broken})
+
+
+def test_every_pool_is_one_that_the_recording_writes(draws):
+    names = {f"{study} {arm}" for study in script("record_scores").STUDIES for arm in ("lstm", "mlp")}
+    assert names == {name for name in draws if name.endswith(("lstm", "mlp"))}
 
 
 def test_the_interval_that_decides_misses_less_often_than_a_bootstrap(calibration, draws):
