@@ -1,5 +1,7 @@
 """thrust-rl: reinforcement learning for tasks where the observation hides what matters."""
 
+import jax
+
 from thrust_rl.config import ARMS as ARMS
 from thrust_rl.config import ArmConfig as ArmConfig
 from thrust_rl.config import ConfigError as ConfigError
@@ -52,4 +54,5 @@ from thrust_rl.training.trainers import RecurrentPPOTrainer as RecurrentPPOTrain
 
 __version__ = "0.1.0"
 
+jax.config.update("jax_cpu_enable_async_dispatch", False)  # docs/decisions/0012; to undo it, set True before computing
 register_environments()  # gymnasium.make("thrust/CartPole-v1") and its siblings

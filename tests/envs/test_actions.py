@@ -95,3 +95,14 @@ def test_other_spaces_are_refused_with_a_remedy():
     for space in (Text(3), Box(0, 5, (2,), np.int32)):
         with pytest.raises(ConfigError, match="action_space is .*TransformAction"):
             action_spec(space)
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_noise_may_be_drawn_before_the_distribution_is_known(name):
+    spec, distribution, actions = drawn(SPACES[name], seed=4)
+    shapes_alone = jax.tree.map(jnp.zeros_like, distribution)
+    keys = jax.random.split(jax.random.key(4), 64)
+    noise = jax.vmap(lambda row, key: row.noise(key))(shapes_alone, keys)
+    chosen = jax.vmap(lambda row, numbers: row.draw(numbers))(distribution, noise)
+    np.testing.assert_array_equal(chosen, actions)
+    assert chosen.dtype == spec.none.dtype

@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PyTree
 
 from thrust_rl.types import Key
 
@@ -17,7 +17,13 @@ class Distribution(Protocol):
     """What a policy says about its next action: a pytree whose leading axes are those of the observations."""
 
     def sample(self, key: Key) -> Action:
-        """Draw one action."""
+        """Draw one action: `draw(noise(key))`."""
+
+    def noise(self, key: Key) -> PyTree:
+        """The random numbers of one draw; they depend on the shape of the distribution alone."""
+
+    def draw(self, noise: PyTree) -> Action:
+        """The action that these random numbers choose."""
 
     def log_prob(self, action: Action) -> Float[Array, "*axes"]:
         """Log-probability, or log-density, of an action."""
@@ -42,7 +48,15 @@ class Categorical(NamedTuple):
 
     def sample(self, key: Key) -> Int[Array, "*axes"]:
         """Draw one action."""
-        return jax.random.categorical(key, self.logits)
+        return self.draw(self.noise(key))
+
+    def noise(self, key: Key) -> Float[Array, "*axes action"]:
+        """Gumbel numbers: the largest of logit + noise is distributed as the choice is."""
+        return jax.random.gumbel(key, self.logits.shape)
+
+    def draw(self, noise: Float[Array, "*axes action"]) -> Int[Array, "*axes"]:
+        """The alternative that comes out on top."""
+        return jnp.argmax(self.logits + noise, axis=-1)
 
     def log_prob(self, action: Int[Array, "*axes"]) -> Float[Array, "*axes"]:
         """Log-probability of `action`, which must be one of the alternatives."""
@@ -73,9 +87,17 @@ class MultiCategorical(NamedTuple):
     choices: tuple[Categorical, ...]
 
     def sample(self, key: Key) -> Int[Array, "*axes choice"]:
-        """Draw every choice."""
+        """Draw one action."""
+        return self.draw(self.noise(key))
+
+    def noise(self, key: Key) -> tuple[Float[Array, "..."], ...]:
+        """Of every choice."""
         keys = jax.random.split(key, len(self.choices))
-        return jnp.stack([choice.sample(k) for choice, k in zip(self.choices, keys, strict=True)], axis=-1)
+        return tuple(choice.noise(k) for choice, k in zip(self.choices, keys, strict=True))
+
+    def draw(self, noise: tuple[Float[Array, "..."], ...]) -> Int[Array, "*axes choice"]:
+        """Every choice."""
+        return jnp.stack([choice.draw(n) for choice, n in zip(self.choices, noise, strict=True)], axis=-1)
 
     def log_prob(self, action: Int[Array, "*axes choice"]) -> Float[Array, "*axes"]:
         """Sum over the choices."""
@@ -104,8 +126,16 @@ class Bernoulli(NamedTuple):
     log_odds: Float[Array, "*axes coin"]
 
     def sample(self, key: Key) -> Int[Array, "*axes coin"]:
+        """Draw one action."""
+        return self.draw(self.noise(key))
+
+    def noise(self, key: Key) -> Float[Array, "*axes coin"]:
+        """A number in [0, 1) for every coin."""
+        return jax.random.uniform(key, self.log_odds.shape)
+
+    def draw(self, noise: Float[Array, "*axes coin"]) -> Int[Array, "*axes coin"]:
         """Toss every coin."""
-        return jax.random.bernoulli(key, jax.nn.sigmoid(self.log_odds)).astype(jnp.int32)
+        return (noise < jax.nn.sigmoid(self.log_odds)).astype(jnp.int32)
 
     def log_prob(self, action: Int[Array, "*axes coin"]) -> Float[Array, "*axes"]:
         """Sum over the coins."""
@@ -134,8 +164,16 @@ class DiagonalGaussian(NamedTuple):
     log_std: Float[Array, "*axes number"]
 
     def sample(self, key: Key) -> Float[Array, "*axes number"]:
-        """Draw every number."""
-        return self.mean + jnp.exp(self.log_std) * jax.random.normal(key, self.mean.shape)
+        """Draw one action."""
+        return self.draw(self.noise(key))
+
+    def noise(self, key: Key) -> Float[Array, "*axes number"]:
+        """Standard normal numbers."""
+        return jax.random.normal(key, self.mean.shape)
+
+    def draw(self, noise: Float[Array, "*axes number"]) -> Float[Array, "*axes number"]:
+        """Every number."""
+        return self.mean + jnp.exp(self.log_std) * noise
 
     def log_prob(self, action: Float[Array, "*axes number"]) -> Float[Array, "*axes"]:
         """Log-density, summed over the numbers."""

@@ -1,23 +1,28 @@
 """Drawing the actions of a batch: the one place that says which random numbers an action is drawn with."""
 
 import jax
-from jaxtyping import Array, Float, Int, Integer
+from jaxtyping import Array, Float, Int, Integer, PyTree
 
 from thrust_rl.maths.distributions import Action, Distribution
 from thrust_rl.maths.keys import Purpose, environment_keys, purpose_key, step_key
 from thrust_rl.types import StreamKeys
 
 
-def draw_actions(distribution: Distribution, step_keys: StreamKeys) -> tuple[Action, Float[Array, " env"]]:
-    """One action per environment, with its log-probability.
+def action_noise(distribution: Distribution, step_keys: StreamKeys) -> PyTree:
+    """The random numbers of one action per environment, which can be drawn before anything is known of the action.
 
     Args:
-        distribution: leaves `[env, ...]`.
+        distribution: leaves `[env, ...]`, of which only the shapes matter.
         step_keys: of the step of every environment's stream that the action leads into, axes `[env]`; the numbers
             are drawn for the purpose `ACTION`.
     """
     action_keys = jax.vmap(purpose_key, in_axes=(0, None))(step_keys, Purpose.ACTION)
-    action = jax.vmap(lambda row, key: row.sample(key))(distribution, action_keys)
+    return jax.vmap(lambda row, key: row.noise(key))(distribution, action_keys)
+
+
+def draw_actions(distribution: Distribution, noise: PyTree) -> tuple[Action, Float[Array, " env"]]:
+    """One action per environment, with its log-probability; leaves `[env, ...]`, `noise` from `action_noise`."""
+    action = jax.vmap(lambda row, numbers: row.draw(numbers))(distribution, noise)
     return action, distribution.log_prob(action)
 
 

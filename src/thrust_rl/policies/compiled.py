@@ -10,7 +10,7 @@ from thrust_rl.envs.actions import DiscreteActions
 from thrust_rl.envs.checks import checked_seed
 from thrust_rl.envs.spaces import vector_spec
 from thrust_rl.maths.distributions import Categorical
-from thrust_rl.maths.sampling import acting_keys, draw_actions
+from thrust_rl.maths.sampling import acting_keys, action_noise, draw_actions
 from thrust_rl.policies import scoring
 from thrust_rl.policies.actor_critic import ActorCritic, build_policy, empty_memory
 from thrust_rl.types import Memory, PolicyOutput
@@ -44,7 +44,8 @@ def sample(
     logits: Float[Array, "env action"], seed: Integer[Array, ""], step: Int[Array, ""]
 ) -> tuple[Int[Array, " env"], Float[Array, " env"]]:
     """One action per environment, with its log-probability; `step` is t of o_t."""
-    action, log_prob = draw_actions(Categorical(logits), acting_keys(seed, step, len(logits)))
+    choice = Categorical(logits)
+    action, log_prob = draw_actions(choice, action_noise(choice, acting_keys(seed, step, len(logits))))
     return action, log_prob
 
 

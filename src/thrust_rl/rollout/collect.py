@@ -12,7 +12,7 @@ from thrust_rl.envs.core import EnvState, FunctionalEnv, step_and_restart
 from thrust_rl.maths.distributions import Action
 from thrust_rl.maths.finite import all_finite
 from thrust_rl.maths.keys import step_key
-from thrust_rl.maths.sampling import draw_actions
+from thrust_rl.maths.sampling import action_noise, draw_actions
 from thrust_rl.policies.actor_critic import ActorCritic, empty_memory
 from thrust_rl.policies.inputs import Arrival, Task, assemble
 from thrust_rl.rollout.axes import trajectory_major
@@ -121,13 +121,18 @@ def collect(
     if config.window_start == "cold":
         actor = actor._replace(memory=empty_memory(policy, streams.shape[0]))
     first_memory = actor.memory
+    first_clock = jnp.broadcast_to(first_step, streams.shape)
+    noise = window_noise(policy, streams, first_clock, config.num_steps)
 
-    def body(carry: tuple[Actor, PyTree], t: Int[Array, ""]) -> tuple[tuple[Actor, PyTree], tuple[_Step, _Report]]:
+    def body(
+        carry: tuple[Actor, PyTree], inputs: tuple[Int[Array, ""], PyTree]
+    ) -> tuple[tuple[Actor, PyTree], tuple[_Step, _Report]]:
+        t, noise = inputs
         keys = jax.vmap(step_key, in_axes=(0, None))(streams, first_step + t + 1)
-        actor, moments, step, report = _act(env, task, policy, *carry, keys, t == config.num_steps - 1, config)
+        actor, moments, step, report = _act(env, task, policy, *carry, keys, noise, t == config.num_steps - 1, config)
         return (actor, moments), (step, report)
 
-    (actor, moments), (steps, reports) = lax.scan(body, (actor, moments), jnp.arange(config.num_steps))
+    (actor, moments), (steps, reports) = lax.scan(body, (actor, moments), (jnp.arange(config.num_steps), noise))
     rollout = Rollout(*trajectory_major(steps), memory=first_memory)
     return actor, moments, Window(rollout, *reports)
 
@@ -139,11 +144,12 @@ def _act(
     actor: Actor,
     moments: PyTree,
     keys: StreamKeys,
+    noise: PyTree,
     last: Bool[Array, ""],
     config: TrainConfig,
 ) -> tuple[Actor, PyTree, _Step, _Report]:
     """One step of every environment."""
-    memory, action, log_prob, value = decide(policy, actor, keys)
+    memory, action, log_prob, value = decide(policy, actor, noise)
     env_state, result, frame = jax.vmap(lambda *args: step_and_restart(env, *args))(
         keys, actor.env_state, task.actions.to_env(action)
     )
@@ -177,12 +183,30 @@ def _act(
     return actor, moments, step, _Report(jnp.where(over, episode_return, jnp.nan), finite)
 
 
+def window_noise(policy: ActorCritic, streams: StreamKeys, clock: Int[Array, " env"], num_steps: int) -> PyTree:
+    """The random numbers of a window's actions, leaves `[time, env, ...]`: cheap because drawn at once.
+
+    Args:
+        policy: whose actions; only its shapes matter.
+        streams: one key per environment.
+        clock: transitions of every environment before the window.
+        num_steps: length of the window.
+    """
+    nothing = jnp.zeros((*streams.shape, policy.actions.num_outputs))
+    distribution = policy.actions.distribution(nothing, policy.log_std)
+
+    def noise_at(t: Int[Array, ""]) -> PyTree:
+        return action_noise(distribution, jax.vmap(step_key)(streams, clock + t + 1))
+
+    return jax.vmap(noise_at)(jnp.arange(num_steps))
+
+
 def decide(
-    policy: ActorCritic, actor: Actor, keys: StreamKeys
+    policy: ActorCritic, actor: Actor, noise: PyTree
 ) -> tuple[Memory, Action, Float[Array, " env"], Float[Array, " env"]]:
-    """Consume o_t: m_{t+1}, the actions drawn with the keys of step t+1, their log-probabilities, and the values."""
+    """Consume o_t: m_{t+1}, the actions that the noise of step t+1 chooses, their log-probabilities, and the values."""
     memory, output = jax.vmap(policy.step)(actor.memory, actor.obs, actor.episode_start)
-    action, log_prob = draw_actions(output.distribution, keys)
+    action, log_prob = draw_actions(output.distribution, noise)
     return memory, action, log_prob, output.value
 
 

@@ -1,7 +1,8 @@
 """Acting in environments that the host steps: one compiled call per step, and the same `Rollout` as a compiled scan.
 
 What a call does is made of the functions of `rollout.collect`. Call t receives the frames that step t−1 brought and
-decides a_t; the first call of a window only decides, and a last one only receives.
+decides a_t; the first call of a window only decides, and a last one only receives. What the environments said is
+written down on the host, what the policy said on the device.
 """
 
 import functools
@@ -11,32 +12,37 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, PyTree, UInt32
+from jaxtyping import Array, Int, PyTree
 from numpy.typing import NDArray
 
 from thrust_rl.config import TrainConfig
 from thrust_rl.envs.hosted import Hosted, HostedEnvs
-from thrust_rl.maths.keys import environment_keys, step_key
+from thrust_rl.maths.keys import environment_keys
 from thrust_rl.policies.actor_critic import ActorCritic, empty_memory
 from thrust_rl.policies.inputs import Arrival, Task
 from thrust_rl.rollout.axes import trajectory_major
-from thrust_rl.rollout.collect import Actor, Window, decide, first_look, receive, successor_values
-from thrust_rl.types import Frame, Rollout
+from thrust_rl.rollout.collect import Actor, Window, decide, first_look, receive, successor_values, window_noise
+from thrust_rl.types import Frame, Rollout, StreamKeys
 
 
-class Steps(NamedTuple):
-    """A window in the making: a `Rollout` without memory, leaves `[time, env, ...]`."""
+class Said(NamedTuple):
+    """What the policy said in a window, leaves `[time, env, ...]`."""
 
     obs: PyTree
-    episode_start: Array
-    action: Array
     log_prob: Array
     value: Array
-    reward: Array
-    terminated: Array
-    truncated: Array
     bootstrap_value: Array
-    valid: Array | tuple[()]
+
+
+class Told(NamedTuple):
+    """What the environments were told and said in a window: arrays `[env, time, ...]` on the host."""
+
+    episode_start: NDArray[np.bool_]
+    action: NDArray[Any]  # flat
+    reward: NDArray[np.float32]  # scaled
+    terminated: NDArray[np.bool_]
+    truncated: NDArray[np.bool_]
+    valid: NDArray[np.bool_]
 
 
 class Acting(NamedTuple):
@@ -45,9 +51,11 @@ class Acting(NamedTuple):
     actor: Actor
     moments: PyTree
     action: Array  # a_t, flat, `[env, ...]`; drawn last
-    clock: Int[Array, " env"]  # transitions of every environment so far
+    noise: PyTree  # of the actions of the window, leaves `[transition, env, ...]`
+    clock: Int[Array, " env"]  # transitions of every environment before the window
+    taken: Int[Array, " env"]  # transitions of every environment in the window
     t: Int[Array, ""]  # of the step of the window that is to be decided
-    steps: Steps
+    said: Said
 
 
 class Came(NamedTuple):
@@ -55,7 +63,7 @@ class Came(NamedTuple):
 
     frame: PyTree  # to act on next, leaves `[env, ...]`
     flags: Any  # uint8 `[flag, env]`, in the order of `Flags`
-    reward: Any  # raw, `[env]`
+    reward: Any | None  # scaled, `[env]`, where the arm reads it
     successor: PyTree | None  # the true one, where some value of it is read
 
 
@@ -65,8 +73,6 @@ class Flags(NamedTuple):
     blank: Array  # the frame to act on next
     successor_blank: Array
     starts: Array  # the frame opens an episode
-    terminated: Array
-    truncated: Array
     valid: Array  # a transition, not a reset that took a step
 
 
@@ -84,11 +90,11 @@ class HostCollector:
     def __init__(self, envs: HostedEnvs, task: Task, policy: ActorCritic, config: TrainConfig, *, seed: int) -> None:
         self._envs, self._task, self._config = envs, task, config
         frames = envs.begin(seed)
-        self._streams = jax.random.key_data(environment_keys(jax.random.key(np.uint32(seed)), config.num_envs))
+        self._streams = environment_keys(jax.random.key(np.uint32(seed)), config.num_envs)
         self._returns = np.zeros(config.num_envs)  # raw reward since the episode began
-        frame = Frame(frames.obs, frames.info["blank"])
-        self._acting = _begun(task, config, policy, frame)
-        self._calls = _calls(task, config)
+        self._starts = np.ones(config.num_envs, bool)  # about the frame to act on next
+        self._acting = _begun(task, config, policy, self._streams, Frame(frames.obs, frames.info["blank"]))
+        self._calls = _calls(task, config, jax.tree.structure(policy))
 
     @property
     def actor(self) -> Actor:
@@ -106,25 +112,35 @@ class HostCollector:
         Raises:
             EnvError: an environment failed.
         """
-        acting, first_memory = self._calls.open(policy, self._acting)
-        num_steps = self._config.num_steps
-        returns = np.full((num_steps, self._config.num_envs), np.nan, np.float32)
-        acting = self._calls.decide(policy, acting, self._streams)
+        num_steps, num_envs = self._config.num_steps, self._config.num_envs
+        weights = jax.tree.leaves(policy)  # as a list: a module would be taken apart anew for every call
+        acting, memory = self._calls.open(weights, self._acting, self._streams)
+        told = _untold(self._task, self._config)
+        returns = np.full((num_steps, num_envs), np.nan, np.float32)
+        acting = self._calls.decide(weights, acting)
         for t in range(num_steps):
-            hosted = self._envs.step(self._task.actions.to_env(np.asarray(acting.action)))
+            action = np.asarray(acting.action)
+            hosted = self._envs.step(self._task.actions.to_env(action))
+            self._write(told, t, action, hosted)
             self._count(hosted, returns[t])
             last = t == num_steps - 1
-            came = _came(hosted, reads_successors=last or bool(hosted.result.truncated.any()))
-            if last:
-                acting = self._calls.receive(policy, acting, came)
-            else:
-                acting = self._calls.step(policy, acting, came, self._streams)
+            came = self._came(hosted, told.reward[:, t], reads_successors=last)
+            acting = (self._calls.receive if last else self._calls.step)(weights, acting, came)
         self._acting = acting
-        seen = trajectory_major(acting.steps)._asdict()
+        every_step = told._asdict() | self._calls.close(acting.said)._asdict()
         if isinstance(hosted.valid, tuple):
-            seen["valid"] = ()
-        rollout = Rollout(**seen, memory=first_memory)
-        return Window(rollout, returns, np.ones(num_steps, bool))  # type: ignore[arg-type]
+            every_step["valid"] = ()
+        return Window(Rollout(**every_step, memory=memory), returns, np.ones(num_steps, bool))  # type: ignore[arg-type]
+
+    def _write(self, told: Told, t: int, action: NDArray[Any], hosted: Hosted) -> None:
+        """Write down step t."""
+        result = hosted.result
+        told.episode_start[:, t] = self._starts
+        told.action[:, t] = action
+        told.reward[:, t] = result.reward * np.float32(self._config.ppo.reward_scale)
+        told.terminated[:, t], told.truncated[:, t] = result.terminated, result.truncated
+        told.valid[:, t] = True if isinstance(hosted.valid, tuple) else hosted.valid
+        self._starts = hosted.starts
 
     def _count(self, hosted: Hosted, finished: NDArray[np.float32]) -> None:
         """Take the rewards into the returns; write down those of the episodes that ended."""
@@ -134,81 +150,105 @@ class HostCollector:
             finished[over] = self._returns[over]
             self._returns[over] = 0.0
 
+    def _came(self, hosted: Hosted, reward: NDArray[np.float32], *, reads_successors: bool) -> Came:
+        result, frames = hosted.result, hosted.frames
+        flags = np.empty((len(Flags._fields), len(result.reward)), np.uint8)
+        flags[0], flags[1], flags[2] = frames.info["blank"], result.info["blank"], hosted.starts
+        flags[3] = 1 if isinstance(hosted.valid, tuple) else hosted.valid
+        reads_successors = reads_successors or bool(result.truncated.any())
+        return Came(
+            frames.obs,
+            flags,
+            reward if self._task.arm.previous_reward else None,
+            result.obs if reads_successors else None,
+        )
+
+
+def _untold(task: Task, config: TrainConfig) -> Told:
+    """Arrays to write a window into."""
+    axes, none = (config.num_envs, config.num_steps), task.actions.none
+    flags = [np.empty(axes, bool) for _ in range(4)]
+    action, reward = np.empty((*axes, *none.shape), none.dtype), np.empty(axes, np.float32)
+    return Told(flags[0], action, reward, *flags[1:])
+
 
 class _Calls(NamedTuple):
-    """The compiled functions."""
+    """The compiled functions; a policy comes as the list of its leaves."""
 
     open: Callable[..., Any]
     decide: Callable[..., Acting]
     step: Callable[..., Acting]
     receive: Callable[..., Acting]
+    close: Callable[[Said], Said]
 
 
 @functools.lru_cache(maxsize=16)
-def _calls(task: Task, config: TrainConfig) -> _Calls:
-    def receive_last(policy: ActorCritic, acting: Acting, came: Came) -> Acting:
-        return _receive(task, config, policy, acting, came)
+def _calls(task: Task, config: TrainConfig, structure: jax.tree_util.PyTreeDef) -> _Calls:
+    def open_(weights: list[Array], acting: Acting, streams: StreamKeys) -> tuple[Acting, PyTree]:
+        return _open(config, structure.unflatten(weights), acting, streams)
 
-    def step(policy: ActorCritic, acting: Acting, came: Came, streams: UInt32[Array, "env word"]) -> Acting:
-        return _decide(policy, _receive(task, config, policy, acting, came), streams)
+    def decide(weights: list[Array], acting: Acting) -> Acting:
+        return _decide(structure.unflatten(weights), acting)
 
-    return _Calls(
-        jax.jit(functools.partial(_open, config)),
-        jax.jit(_decide, donate_argnums=1),
-        jax.jit(step, donate_argnums=1),
-        jax.jit(receive_last, donate_argnums=1),
-    )
+    def receive(weights: list[Array], acting: Acting, came: Came) -> Acting:
+        return _receive(task, config, structure.unflatten(weights), acting, came)
+
+    def step(weights: list[Array], acting: Acting, came: Came) -> Acting:
+        return decide(weights, receive(weights, acting, came))
+
+    act = functools.partial(jax.jit, donate_argnums=1)
+    return _Calls(jax.jit(open_), act(decide), act(step), act(receive), jax.jit(trajectory_major))
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
-def _begun(task: Task, config: TrainConfig, policy: ActorCritic, frame: Frame) -> Acting:
+def _begun(task: Task, config: TrainConfig, policy: ActorCritic, streams: StreamKeys, frame: Frame) -> Acting:
     """Receive the first frames; nothing has been decided yet."""
     actor, moments = first_look(task, policy, (), frame, config)
     action = jnp.broadcast_to(task.actions.none, (config.num_envs, *task.actions.none.shape))
-    axes = (config.num_steps, config.num_envs)
-    numbers, flags = jnp.zeros(axes), jnp.zeros(axes, bool)
-    steps = Steps(
+    numbers, nothing = jnp.zeros((config.num_steps, config.num_envs)), jnp.zeros(config.num_envs, jnp.int32)
+    said = Said(
         obs=jax.tree.map(lambda leaf: jnp.zeros((config.num_steps, *leaf.shape), leaf.dtype), actor.obs),
-        episode_start=flags,
-        action=jnp.zeros((config.num_steps, *action.shape), action.dtype),
         log_prob=numbers,
         value=numbers,
-        reward=numbers,
-        terminated=flags,
-        truncated=flags,
         bootstrap_value=numbers,
-        valid=flags,
     )
-    return Acting(actor, moments, action, jnp.zeros(config.num_envs, jnp.int32), jnp.zeros((), jnp.int32), steps)
+    noise = window_noise(policy, streams, nothing, config.num_steps)
+    return Acting(actor, moments, action, noise, nothing, nothing, jnp.zeros((), jnp.int32), said)
 
 
-def _open(config: TrainConfig, policy: ActorCritic, acting: Acting) -> tuple[Acting, PyTree]:
+def _open(config: TrainConfig, policy: ActorCritic, acting: Acting, streams: StreamKeys) -> tuple[Acting, PyTree]:
     """Begin a window; its first memory is handed out as a copy that nobody writes over."""
     memory = empty_memory(policy, config.num_envs) if config.window_start == "cold" else acting.actor.memory
-    acting = acting._replace(actor=acting.actor._replace(memory=memory), t=jnp.zeros_like(acting.t))
+    clock = acting.clock + acting.taken
+    acting = acting._replace(
+        actor=acting.actor._replace(memory=memory),
+        noise=window_noise(policy, streams, clock, config.num_steps),
+        clock=clock,
+        taken=jnp.zeros_like(clock),
+        t=jnp.zeros_like(acting.t),
+    )
     return acting, jax.tree.map(jnp.copy, memory)
 
 
-def _decide(policy: ActorCritic, acting: Acting, streams: UInt32[Array, "env word"]) -> Acting:
-    """Consume o_t, draw a_t, and write both down."""
-    actor, steps, t = acting.actor, acting.steps, acting.t
-    keys = jax.vmap(step_key)(jax.random.wrap_key_data(streams), acting.clock + 1)
-    memory, action, log_prob, value = decide(policy, actor, keys)
-    steps = steps._replace(
-        obs=_written(steps.obs, actor.obs, t),
-        episode_start=_written(steps.episode_start, actor.episode_start, t),
-        action=_written(steps.action, action, t),
-        log_prob=_written(steps.log_prob, log_prob, t),
-        value=_written(steps.value, value, t),
+def _decide(policy: ActorCritic, acting: Acting) -> Acting:
+    """Consume o_t, draw a_t, and write down what was said."""
+    actor, said, t = acting.actor, acting.said, acting.t
+    envs = jnp.arange(len(acting.taken))
+    noise = jax.tree.map(lambda numbers: numbers[acting.taken, envs], acting.noise)
+    memory, action, log_prob, value = decide(policy, actor, noise)
+    said = said._replace(
+        obs=_written(said.obs, actor.obs, t),
+        log_prob=_written(said.log_prob, log_prob, t),
+        value=_written(said.value, value, t),
     )
-    return acting._replace(actor=actor._replace(memory=memory), action=action, steps=steps)
+    return acting._replace(actor=actor._replace(memory=memory), action=action, said=said)
 
 
 def _receive(task: Task, config: TrainConfig, policy: ActorCritic, acting: Acting, came: Came) -> Acting:
-    """Write down what a_t led to, and get ready to act on it."""
-    actor, steps, t = acting.actor, acting.steps, acting.t
+    """Take in what a_t led to, and get ready to act on it."""
+    actor, said, t = acting.actor, acting.said, acting.t
     flags = Flags(*(came.flags[i] == 1 for i in range(len(Flags._fields))))
-    reward = came.reward * config.ppo.reward_scale
+    reward = jnp.zeros(len(flags.starts)) if came.reward is None else came.reward
     moments, obs = receive(
         task,
         acting.moments,
@@ -216,12 +256,6 @@ def _receive(task: Task, config: TrainConfig, policy: ActorCritic, acting: Actin
         before=actor.obs,
         arrival=Arrival(acting.action, reward, flags.starts),
         config=config,
-    )
-    steps = steps._replace(
-        reward=_written(steps.reward, reward, t),
-        terminated=_written(steps.terminated, flags.terminated, t),
-        truncated=_written(steps.truncated, flags.truncated, t),
-        valid=_written(steps.valid, flags.valid, t),
     )
     if came.successor is not None:
         values = successor_values(
@@ -234,25 +268,15 @@ def _receive(task: Task, config: TrainConfig, policy: ActorCritic, acting: Actin
             arrival=Arrival(acting.action, reward, jnp.zeros_like(flags.starts)),
             config=config,
         )
-        steps = steps._replace(bootstrap_value=_written(steps.bootstrap_value, values, t))
-    return Acting(
-        actor._replace(obs=obs, episode_start=flags.starts),
-        moments,
-        acting.action,
-        acting.clock + flags.valid,
-        t + 1,
-        steps,
+        said = said._replace(bootstrap_value=_written(said.bootstrap_value, values, t))
+    return acting._replace(
+        actor=actor._replace(obs=obs, episode_start=flags.starts),
+        moments=moments,
+        taken=acting.taken + flags.valid,
+        t=t + 1,
+        said=said,
     )
 
 
 def _written(record: PyTree, step: PyTree, t: Array) -> PyTree:
     return jax.tree.map(lambda all_, one: all_.at[t].set(one), record, step)
-
-
-def _came(hosted: Hosted, *, reads_successors: bool) -> Came:
-    result, frames = hosted.result, hosted.frames
-    flags = np.empty((len(Flags._fields), len(result.reward)), np.uint8)
-    flags[0], flags[1], flags[2] = frames.info["blank"], result.info["blank"], hosted.starts
-    flags[3], flags[4] = result.terminated, result.truncated
-    flags[5] = 1 if isinstance(hosted.valid, tuple) else hosted.valid
-    return Came(frames.obs, flags, result.reward, result.obs if reads_successors else None)

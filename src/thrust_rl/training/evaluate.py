@@ -16,7 +16,7 @@ from thrust_rl.envs.core import FunctionalEnv
 from thrust_rl.envs.hosted import HostedEnvs
 from thrust_rl.envs.task import AnyTask, HostTask
 from thrust_rl.maths.keys import environment_keys, step_key
-from thrust_rl.maths.sampling import draw_actions
+from thrust_rl.maths.sampling import action_noise, draw_actions
 from thrust_rl.policies.actor_critic import ActorCritic, empty_memory
 from thrust_rl.policies.inputs import Arrival, Task, assemble
 from thrust_rl.rollout.normalize import standardize_frames
@@ -137,7 +137,8 @@ def _compiled(
 
 def _act(policy: ActorCritic, now: _Playing, keys: StreamKeys, greedy: bool) -> tuple[Memory, Array]:
     memory, output = jax.vmap(policy.step)(now.memory, now.obs, now.episode_start)
-    return memory, output.distribution.mode() if greedy else draw_actions(output.distribution, keys)[0]
+    says = output.distribution
+    return memory, says.mode() if greedy else draw_actions(says, action_noise(says, keys))[0]
 
 
 def _first(task: Task, config: TrainConfig, policy: ActorCritic, moments: PyTree, frame: Frame) -> _Playing:
