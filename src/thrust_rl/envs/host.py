@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import gymnasium
-import jax
 import numpy as np
 from numpy.typing import NDArray
 
@@ -51,9 +50,8 @@ class HostBatch:
         self._bounds = bounds or [None] * len(self._spec.parts)
         self._first, self._remake = first_index, remake
         count = len(self._envs)
-        self._frame, before = self._spec.zeros(count), self._spec.zeros(count)
-        self._parts = self._spec.leaves(self._frame)  # the current frames: what there is to act on
-        self._before = self._spec.leaves(before)  # the last ones without a fault
+        self._parts = self._spec.leaves(self._spec.zeros(count))  # the current frames: what there is to act on
+        self._before = self._spec.leaves(self._spec.zeros(count))  # the last ones without a fault
         numbers = self._spec.parts[0]
         self._plain = numbers.shape if self._spec.is_array and isinstance(numbers, Numbers) else None
         self._infos: list[dict[str, Any]] = [{} for _ in self._envs]  # about the current frames
@@ -174,11 +172,13 @@ class HostBatch:
         return Frames(self._copy(), _gathered(self._infos))
 
     def _copy(self) -> Any:
-        return jax.tree.map(np.copy, self._frame)
+        return self._spec.treedef.unflatten([part.copy() for part in self._parts])
 
 
 def _gathered(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Separate infos as arrays over environments."""
+    if not any(infos):  # what most environments say
+        return {"blank": np.zeros(len(infos), bool)}
     gathered: dict[str, Any] = {"blank": np.array([bool(info.get("blank", False)) for info in infos])}
     for key in sorted({key for info in infos for key in info} - {"blank"}):
         column = np.full(len(infos), None, dtype=object)
