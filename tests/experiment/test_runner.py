@@ -294,7 +294,7 @@ def test_on_an_accelerator_a_dead_worker_is_replaced_too(bench):
 def test_every_accelerator_has_a_worker_that_sees_no_other(bench, monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     jobs = jobs_of(["a", "bb"], 3)
-    assert bench.run(jobs, backend="gpu", devices=4, num_workers=None, pause=0.2) == expected(jobs)
+    assert bench.run(jobs, backend="gpu", devices=4, num_workers=None, pause=1.0) == expected(jobs)
     started = bench.started()
     assert {start["label"] for start in started} == {"a seed 0, 1", "a seed 2", "bb seed 0, 1", "bb seed 2"}
     assert {start["device"] for start in started} == {"0", "1", "2", "3"}
@@ -305,7 +305,7 @@ def test_every_accelerator_has_a_worker_that_sees_no_other(bench, monkeypatch):
 def test_a_dead_worker_is_replaced_on_its_accelerator(bench, monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     jobs = jobs_of(["a", "bb"], 2)
-    options = dict(backend="gpu", devices=2, num_workers=None, trouble="die", at="bb seed 0, 1", times=1, pause=0.7)
+    options = dict(backend="gpu", devices=2, num_workers=None, trouble="die", at="bb seed 0, 1", times=1, pause=1.0)
     assert bench.run(jobs, **options) == expected(jobs)
     again = [start["device"] for start in bench.started() if start["label"] == "bb seed 0, 1"]
     assert len(again) == 2 and again[0] == again[1]
@@ -317,7 +317,7 @@ def test_no_more_accelerators_are_used_than_workers_asked_for_or_jobs(bench, mon
     assert bench.run(jobs, backend="gpu", devices=8, num_workers=1) == expected(jobs)
     assert [start["label"] for start in bench.started()] == ["a seed 0, 1, 2, 3"]
     bench.log.unlink()
-    assert bench.run(jobs[:2], backend="gpu", devices=8, num_workers=None) == expected(jobs[:2])
+    assert bench.run(jobs[:2], backend="gpu", devices=8, num_workers=None, pause=1.0) == expected(jobs[:2])
     assert {start["device"] for start in bench.started()} == {"0", "1"}
 
 
@@ -353,6 +353,26 @@ def test_where_an_environment_may_have_ended_the_process_the_message_says_how_to
 def test_patience_outlasts_a_step_that_others_put_an_end_to():
     patience = Patience(first=3.0, later=1.5).after(100.0)
     assert (patience.first, patience.later, patience.factor) == (103.0, 101.5, 20.0)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_while_a_worker_starts_waits_until_the_worker_is_known(bench, monkeypatch, number):
+    before = signal.signal(number, signal.default_int_handler)
+    start = subprocess.Popen.__init__
+
+    def interrupted(self, *args, **options):
+        os.kill(os.getpid(), number)
+        start(self, *args, **options)
+        os.kill(os.getpid(), number)
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            bench.run(jobs_of(["a"], 2))
+        assert comes_true(lambda: not running(bench.mark)), "it was known, so it was ended"
+        assert signal.getsignal(number) is signal.default_int_handler
+    finally:
+        signal.signal(number, before)
 
 
 def test_only_jobs_that_differ_in_nothing_but_their_seeds_are_joined():

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 from thrust_rl.experiment.devices import num_workers_on, spread
+from thrust_rl.experiment.interrupts import held_back
 from thrust_rl.experiment.jobs import Job, SeedResult
 from thrust_rl.experiment.process import Patience, WorkerProcess
 
@@ -152,7 +153,8 @@ class Runner:
         return job, [SeedResult.from_dict(data) for data in event["seeds"]]
 
     def _start_worker(self, device: int | None = None) -> None:
-        self._workers.append(WorkerProcess(self._command, self._inbox, device=device))
+        with held_back():
+            self._workers.append(WorkerProcess(self._command, self._inbox, device=device))
 
     def _give(self, worker: WorkerProcess) -> None:
         """Hand over the next job, rather of an arm it has compiled, then of one that nobody has."""
