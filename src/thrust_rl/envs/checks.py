@@ -1,4 +1,4 @@
-"""What people hand to an environment, checked: seeds, indices, actions, options."""
+"""What people hand to an environment, checked: seeds, indices, actions, options, and what builds one."""
 
 from typing import Any
 
@@ -22,6 +22,27 @@ def checked_seed(seed: Any) -> int:
     number = arrays.whole("seed", seed)
     require(0 <= number < SEED_LIMIT, f"seed is {number}: it must lie in [0, 2**32); take it modulo 2**32")
     return number
+
+
+def built(make_env: Any, *, otherwise: str) -> gymnasium.Env[Any, Any]:
+    """One environment from what builds one.
+
+    Args:
+        make_env: what was given.
+        otherwise: what to do with an environment of another kind, for the message.
+
+    Raises:
+        TypeError: it cannot be called, or builds something else.
+    """
+    if not callable(make_env):
+        raise TypeError(
+            f"make_env is a {type(make_env).__name__}: pass a function that builds one environment,"
+            " such as `lambda: FlickeringCartPole()`"
+        )
+    env = make_env()
+    if not isinstance(env, gymnasium.Env):
+        raise TypeError(f"make_env built a {type(env).__name__}: expected a gymnasium.Env ({otherwise})")
+    return env
 
 
 def checked_index(index: Any, num_envs: int) -> int:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from thrust_rl.arrays import flags, positive
 from thrust_rl.config import require
 from thrust_rl.envs.batch import Batch, CompiledBatch, StepResult
-from thrust_rl.envs.checks import checked_actions, checked_index, checked_seed
+from thrust_rl.envs.checks import built, checked_actions, checked_index, checked_seed
 from thrust_rl.envs.host import HostBatch
 from thrust_rl.envs.stateful import StatefulEnv
 
@@ -50,7 +50,8 @@ class EnvPool:
     ) -> None:
         self.num_envs = positive("num_envs", num_envs)
         self._seed = checked_seed(seed)
-        envs = [_built(make_env) for _ in range(self.num_envs)]
+        otherwise = "a FunctionalEnv becomes one as StatefulEnv(functional)"
+        envs = [built(make_env, otherwise=otherwise) for _ in range(self.num_envs)]
         _require_fit(envs)
         self.observation_space: gymnasium.spaces.Space[Any] = envs[0].observation_space
         self.action_space: gymnasium.spaces.Space[Any] = envs[0].action_space
@@ -134,21 +135,6 @@ class EnvPool:
     def _require_begun(self, what: str) -> None:
         if not self._begun:
             raise ValueError(f"{what} before reset(): call reset() to begin every environment")
-
-
-def _built(make_env: Any) -> gymnasium.Env[Any, Any]:
-    if not callable(make_env):
-        raise TypeError(
-            f"make_env is a {type(make_env).__name__}: pass a function that builds one environment,"
-            " such as `lambda: FlickeringCartPole()`"
-        )
-    env = make_env()
-    if not isinstance(env, gymnasium.Env):
-        raise TypeError(
-            f"make_env built a {type(env).__name__}: expected a gymnasium.Env"
-            " (a FunctionalEnv becomes one as StatefulEnv(functional))"
-        )
-    return env
 
 
 def _require_fit(envs: Sequence[gymnasium.Env[Any, Any]]) -> None:

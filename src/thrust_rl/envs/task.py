@@ -13,6 +13,7 @@ from thrust_rl.config import ConfigError, require, require_divides
 from thrust_rl.envs.actions import action_spec
 from thrust_rl.envs.autoreset import SteppedVector, autoreset_mode
 from thrust_rl.envs.batch import CompiledBatch
+from thrust_rl.envs.checks import built
 from thrust_rl.envs.core import FunctionalEnv
 from thrust_rl.envs.faults import Bounds, bounds_of
 from thrust_rl.envs.host import HostBatch, OnEnvError
@@ -20,6 +21,8 @@ from thrust_rl.envs.hosted import HostedEnvs, SteppedInProcess
 from thrust_rl.envs.masking import MaskInObservation
 from thrust_rl.envs.spaces import MASK_KEY, obs_spec
 from thrust_rl.envs.workers import STEP_TIMEOUT, SteppedByWorkers
+
+OTHERWISE = "for a gymnasium.vector.VectorEnv give a VectorTask"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +76,7 @@ class HostTask:
 
     def build(self) -> gymnasium.Env[Any, Any]:
         """One environment, ready to be trained on."""
-        env = _built(self.make_env)
+        env = built(self.make_env, otherwise=OTHERWISE)
         alternatives = _spaces(self)[2]
         return env if alternatives is None else MaskInObservation(env, alternatives)
 
@@ -172,7 +175,7 @@ Found = tuple[gymnasium.Space[Any], gymnasium.Space[Any], int | None]  # observa
 @functools.lru_cache(maxsize=64)
 def _spaces(task: HostTask) -> Found:
     """The spaces, found by building one environment and beginning one episode."""
-    env = _built(task.make_env)
+    env = built(task.make_env, otherwise=OTHERWISE)
     try:
         info = _first_info(env, task.name)  # before the spaces are read: a reset may change them
         return _found(env.observation_space, env.action_space, info)
@@ -203,7 +206,7 @@ def _first_info(env: Any, name: str) -> dict[str, Any]:
     except Exception as error:  # noqa: BLE001  # an environment may raise anything
         raise ConfigError(
             f"{name} cannot be built: its first reset(seed=0) failed ({type(error).__name__}: {error});"
-            " it must return an observation and an info dict"
+            " it must take seed and options by keyword, and return an observation and an info dict"
         ) from error
 
 
@@ -216,16 +219,6 @@ def _found(observations: gymnasium.Space[Any], actions: gymnasium.Space[Any], in
         raise ConfigError(f"info has an action mask, but actions of {actions} cannot be masked: drop it")
     mask = gymnasium.spaces.MultiBinary(alternatives)
     return gymnasium.spaces.Dict({"obs": observations, MASK_KEY: mask}), actions, alternatives
-
-
-def _built(make_env: Callable[[], Any]) -> gymnasium.Env[Any, Any]:
-    env = make_env()
-    if not isinstance(env, gymnasium.Env):
-        raise TypeError(
-            f"make_env built a {type(env).__name__}: expected a gymnasium.Env"
-            " (for a gymnasium.vector.VectorEnv give a VectorTask)"
-        )
-    return env
 
 
 def _batch(task: HostTask, first: int, count: int) -> HostBatch:
