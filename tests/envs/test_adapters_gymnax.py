@@ -15,6 +15,7 @@ from thrust_rl.envs.actions import action_spec
 from thrust_rl.envs.adapters.gymnax import GymnaxPhysics, gymnasium_space
 from thrust_rl.envs.core import FullyObserved, FunctionalEnv, step_and_restart
 from thrust_rl.envs.named import make, twin_of_task
+from thrust_rl.envs.observation.names import coordinate_names
 from thrust_rl.envs.stateful import StatefulEnv
 from thrust_rl.maths.keys import Purpose, environment_keys, purpose_key, step_key
 from thrust_rl.training.evaluate import evaluate
@@ -199,6 +200,28 @@ def test_observation_models_stand_in_front_and_the_twin_is_without():
     assert env.observation_space.shape == (2,)
     assert twin_of_task(env).observation_space.shape == (4,)
     assert twin_of_task(make("gymnax:CartPole-v1")) is None
+
+
+VELOCITIES = {
+    "CartPole-v1": {"cart_velocity": "x_dot", "pole_velocity": "theta_dot"},
+    "Pendulum-v1": {"velocity": "theta_dot"},
+    "MountainCar-v0": {"velocity": "velocity"},
+    "MountainCarContinuous-v0": {"velocity": "velocity"},
+    "Acrobot-v1": {"velocity_1": "velocity_1", "velocity_2": "velocity_2"},
+}
+
+
+@pytest.mark.parametrize("name", VELOCITIES)
+def test_coordinates_have_the_names_of_gymnasiums_tasks(name):
+    """What is hidden by name is what gymnax's own state calls so."""
+    env, names = make(f"gymnax:{name}"), coordinate_names(f"gymnax:{name}")
+    state, frame = env.init(jax.random.key(4))
+    for _ in range(3):
+        state, frame = env.step(jax.random.key(5), state, jax.numpy.asarray(env.action_space.sample()))
+    for coordinate, field in VELOCITIES[name].items():
+        assert frame.obs[names.index(coordinate)] == getattr(state.physics.inner, field) != 0.0
+    hidden = make(f"gymnax:{name}", observe=f"mask:{','.join(VELOCITIES[name])}")
+    assert hidden.observation_space.shape == (len(names) - len(VELOCITIES[name]),)
 
 
 def test_observation_models_need_a_box():

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import functools
 import pickle
 import warnings
 
@@ -13,14 +14,17 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
 
 from envs_for_tests import Counter, environment
-from thrust_rl.config import ConfigError
+from host_envs_for_tests import Masked
+from thrust_rl.config import ConfigError, PPOConfig, TrainConfig, arm_from
 from thrust_rl.envs.cartpole import CartPolePhysics
 from thrust_rl.envs.host_sensor import BLOCK, draw_block
 from thrust_rl.envs.observation import Delay, Flicker, GaussianNoise, Hide, Relay, Stacked
 from thrust_rl.envs.partial import PartialObservation, observed
 from thrust_rl.envs.registry import make
 from thrust_rl.envs.stateful import StatefulEnv
+from thrust_rl.envs.task import HostTask
 from thrust_rl.envs.twins import twin_of, twin_spec
+from thrust_rl.training.train import train
 
 PHYSICS = dataclasses.replace(make("CartPole-v1"), max_steps=15)
 # Every kind that computes, in one stack: what costs time here is compiling. Each on its own is tested as a model.
@@ -49,6 +53,30 @@ class Free(gymnasium.Env):
 
     def close(self):
         self.closed += 1
+
+
+class Maskable(Free):
+    """The same, in a dict beside an action mask that changes with time."""
+
+    def __init__(self):
+        super().__init__()
+        mask = gymnasium.spaces.MultiBinary(2)
+        self.observation_space = gymnasium.spaces.Dict({"it": self.observation_space, "action_mask": mask})
+        self.now = 0
+
+    @staticmethod
+    def mask_at(step):
+        return np.array([1, step % 2], np.int8)
+
+    def reset(self, **options):
+        obs, info = super().reset(**options)
+        self.now = 0
+        return {"it": obs, "action_mask": self.mask_at(0)}, info
+
+    def step(self, action):
+        obs, *rest = super().step(action)
+        self.now += 1
+        return {"it": obs, "action_mask": self.mask_at(self.now)}, *rest
 
 
 def frames(env, steps, seed=None):
@@ -228,6 +256,43 @@ def test_names_come_from_the_table_from_the_environment_and_from_the_wrapper_ins
     longer = gymnasium.wrappers.TimeAwareObservation(gymnasium.make("CartPole-v1"))
     with pytest.raises(ConfigError, match="have no known names"):
         PartialObservation(longer, "mask:cart_velocity")
+
+
+@pytest.mark.parametrize(
+    "observe", [["flicker:1.0"], ["mask:0,2", "noise:0.1"], ["delay:2"], ["drop:0.9", "quantize:2"]]
+)
+def test_an_action_mask_beside_the_observation_passes_untouched(observe):
+    """And the observation itself is what it would be without a mask in the same dict."""
+    plain, masked = PartialObservation(Free(), observe), PartialObservation(Maskable(), observe)
+    assert masked.observation_space["it"] == plain.observation_space
+    assert masked.observation_space["action_mask"] == Maskable().observation_space["action_mask"]
+    came, _ = masked.reset(seed=5)
+    expected, _ = plain.reset(seed=5)
+    for step in range(6):
+        np.testing.assert_array_equal(came["it"], expected)
+        assert came["action_mask"].tolist() == Maskable.mask_at(step).tolist()
+        (came, *_), (expected, *_) = masked.step(0), plain.step(0)
+
+
+def test_a_mask_is_obeyed_behind_observation_models():
+    """The environment asserts that only what is allowed comes; the frames are blank throughout."""
+    for in_info in (True, False):
+        make_env = functools.partial(behind_flicker, in_info)
+        config = TrainConfig(total_timesteps=64, num_envs=2, num_steps=16, ppo=PPOConfig(envs_per_minibatch=2))
+        [result] = train(HostTask("masked", make_env), arm_from("lstm"), config)
+        assert result.curve.episodes == 2 * (32 // 6)
+
+
+def behind_flicker(in_info):
+    return PartialObservation(Masked(in_info=in_info), "flicker:1.0")
+
+
+def test_a_mask_beside_more_than_one_observation_is_refused():
+    space = gymnasium.spaces.Dict({**Maskable().observation_space.spaces, "more": gymnasium.spaces.Box(0, 1)})
+    env = Maskable()
+    env.observation_space = space
+    with pytest.raises(ConfigError, match=r"observations lie in Dict.*need a Box"):
+        PartialObservation(env, "noise:0.1")
 
 
 def test_what_does_not_fit_is_refused_where_it_is_built():

@@ -15,6 +15,7 @@ from thrust_rl.envs.observation.names import coordinate_names, names_after
 from thrust_rl.envs.observation.relay import Relay
 from thrust_rl.envs.observation.stack import models_of, ordinals, stacked
 from thrust_rl.envs.observation.text import Observe, format_observe, observation_model
+from thrust_rl.envs.spaces import MASK_KEY
 from thrust_rl.envs.stateful import StatefulEnv
 
 
@@ -45,6 +46,8 @@ class PartialObservation(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructo
 
     Floats become float32, as everywhere in the library; integers, such as those of images, stay what they are.
 
+    In a Dict of one `Box` and an `action_mask` the models see the `Box` alone: the mask says what may be done.
+
     Args:
         env: what to wrap. Wrappers may be stacked: two of them equal one with both lists.
         observe: a model, a text such as "mask:1,3", or a list of either, the first nearest to the environment. Texts
@@ -61,20 +64,19 @@ class PartialObservation(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructo
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], observe: Observe) -> None:
-        space, names = _box32(env.observation_space), _names(env)
+        self._key = _key_beside_mask(env.observation_space)
+        space, names = _box32(_part(env.observation_space, self._key)), _names(env)
         self.model: ObservationModel = observation_model(observe, names)
         models = _relays(self.model)
         RecordConstructorArgs.__init__(self, observe=_recorded(self.model))
         gymnasium.Wrapper.__init__(self, env)
         self.names = None if names is None else names_after(models, names)  # of the coordinates left to see
-        self.observation_space = self.model.space(space)
+        self.observation_space = _with_part(env.observation_space, self._key, self.model.space(space))
         inner = _inner_models(env)
         self._sensor = HostSensor(models, ordinals((*inner, *models))[len(inner) :], space)
         self._dtype = space.dtype
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[Any], dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode; with a seed, the sensor's clock begins anew too."""
         obs, info = self.env.reset(seed=seed, options=options)
         if seed is not None or not self._sensor.begun:
@@ -82,7 +84,7 @@ class PartialObservation(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructo
         self._sensor.begin_episode()
         return self._seen(obs, info)
 
-    def step(self, action: Any) -> tuple[NDArray[Any], Any, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """One transition; one tick of the sensor's clock.
 
         Raises:
@@ -95,9 +97,29 @@ class PartialObservation(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructo
         seen, info = self._seen(obs, info)
         return seen, reward, terminated, truncated, info
 
-    def _seen(self, obs: Any, info: dict[str, Any]) -> tuple[NDArray[Any], dict[str, Any]]:
-        seen, blank = self._sensor.relay(np.asarray(obs, self._dtype), bool(info.get("blank", False)))
-        return np.array(seen), {**info, "blank": blank}  # a copy: what is remembered is not the caller's to change
+    def _seen(self, obs: Any, info: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        given = obs if self._key is None else obs[self._key]
+        relayed, blank = self._sensor.relay(np.asarray(given, self._dtype), bool(info.get("blank", False)))
+        seen = np.array(relayed)  # a copy: what is remembered is not the caller's to change
+        return seen if self._key is None else {**obs, self._key: seen}, {**info, "blank": blank}
+
+
+def _key_beside_mask(space: gymnasium.Space[Any]) -> str | None:
+    """The key of what there is to see in a Dict that holds an action mask beside it; None for everything else."""
+    if not isinstance(space, gymnasium.spaces.Dict) or MASK_KEY not in space.spaces:
+        return None
+    others = [key for key in space.spaces if key != MASK_KEY]
+    return others[0] if len(others) == 1 else None
+
+
+def _part(space: gymnasium.Space[Any], key: str | None) -> gymnasium.Space[Any]:
+    return space.spaces[key] if isinstance(space, gymnasium.spaces.Dict) and key is not None else space
+
+
+def _with_part(space: gymnasium.Space[Any], key: str | None, part: gymnasium.Space[Any]) -> gymnasium.Space[Any]:
+    if isinstance(space, gymnasium.spaces.Dict) and key is not None:
+        return gymnasium.spaces.Dict({**space.spaces, key: part})
+    return part
 
 
 def _box32(space: gymnasium.spaces.Space[Any]) -> gymnasium.spaces.Box:
@@ -126,7 +148,7 @@ def _names(env: gymnasium.Env[Any, Any]) -> tuple[str, ...] | None:
     else:
         known = outer.functional.name if isinstance(outer, StatefulEnv) else outer.spec.id if outer.spec else ""
         names = coordinate_names(known)
-    return _fitting(names, env.observation_space)
+    return _fitting(names, _part(env.observation_space, _key_beside_mask(env.observation_space)))
 
 
 def _fitting(names: tuple[str, ...] | None, space: gymnasium.spaces.Space[Any]) -> tuple[str, ...] | None:

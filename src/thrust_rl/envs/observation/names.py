@@ -29,14 +29,15 @@ COORDINATES: dict[str, tuple[str, ...]] = {
 def coordinate_names(name: str) -> tuple[str, ...] | None:
     """The coordinates of an environment by its id, or None where nobody named them.
 
-    Ids of other namespaces than the library's own may mean another task, so theirs are not known.
+    Ids of other namespaces than the library's own may mean another task, so theirs are not known. gymnax calls the same
+    tasks by the same names.
 
     Example:
         >>> coordinate_names("Pendulum-v1"), coordinate_names("thrust/CartPole-v1") == coordinate_names("CartPole-v0")
         (('cos', 'sin', 'velocity'), True)
     """
     try:
-        namespace, base, _ = parse_env_id(name)
+        namespace, base, _ = parse_env_id(name.removeprefix("gymnax:"))
     except Error:
         return None
     return COORDINATES.get(base) if namespace in (None, "thrust") else None
