@@ -60,6 +60,8 @@ class Failing(Telling):
                 obs[0] = 2000.0
             case "reward":
                 reward = float("inf")
+            case "four values":
+                return obs, reward, terminated, info
             case "exit":
                 raise SystemExit(3)
             case "die":

@@ -32,6 +32,7 @@ FAULTS = {
     "range": "outside its space.*--allow-out-of-range",
     "reward": "reward is inf",
     "exit": "it raised SystemExit: 3",
+    "four values": r"expected 5, got 4\); step\(\) must return observation, reward, terminated, truncated and info",
 }
 
 
@@ -191,10 +192,14 @@ def test_an_environment_that_cannot_begin_is_refused_before_anything_starts():
         def reset(self, *, seed=None, options=None):
             return None
 
-    with pytest.raises(
-        ConfigError, match="test cannot be built: its first reset.*must return an observation and an info"
-    ):
-        run(NeverBegins)
+    class OldReset(Telling):
+        def reset(self):
+            return super().reset()
+
+    expected = "test cannot be built: its first reset.*take seed and options.*return an observation and an info"
+    for make_env in (NeverBegins, OldReset):
+        with pytest.raises(ConfigError, match=expected):
+            run(make_env)
 
 
 def test_a_task_that_builds_no_environment_is_a_type_error():

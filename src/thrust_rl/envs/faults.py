@@ -39,7 +39,9 @@ class Fault(Exception):
 
 def fault_of(error: BaseException) -> str:
     """What is wrong, from what was raised on the way of an observation from an environment into an array."""
-    return str(error) if isinstance(error, Fault) else f"it raised {type(error).__name__}: {error}"
+    old = "; step() must return observation, reward, terminated, truncated and info: this one follows Gym's older rules"
+    raised = f"it raised {type(error).__name__}: {error}"
+    return str(error) if isinstance(error, Fault) else raised + (old if "(expected 5, got 4)" in raised else "")
 
 
 def taken_frame(spec: ObsSpec, obs: Any) -> list[NDArray[Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from thrust_rl.config import ArmConfig, TrainConfig, require, require_divides
 from thrust_rl.envs.host import OnEnvError
+from thrust_rl.envs.spaces import obs_spec
 from thrust_rl.envs.workers import STEP_TIMEOUT
 from thrust_rl.experiment.arms import arm_named
 from thrust_rl.experiment.comparison import ArmResult, Comparison, ConditionName, ConditionResult, TaskResult
@@ -15,6 +16,7 @@ from thrust_rl.experiment.files import machine, versions
 from thrust_rl.experiment.jobs import EvalConfig, Job
 from thrust_rl.experiment.matching import matched, parameters
 from thrust_rl.experiment.scale import MIN_EFFECT
+from thrust_rl.rollout.footprint import require_fits
 
 MAX_SEED = 2**32 - 1
 
@@ -153,6 +155,8 @@ def _condition(
     name: ConditionName, spec: EnvSpec, arms: Sequence[ArmConfig], config: TrainConfig, options: Options
 ) -> ConditionResult:
     env = spec.build()
+    for arm in arms:
+        require_fits(obs_spec(env.observation_space), arm, config)
     chosen = matched(env, arms) if options.match_params else arms
     results = [ArmResult(arm, config.learning_rate(arm), parameters(env, arm), ()) for arm in chosen]
     return ConditionResult(name, spec, tuple(results))

@@ -12,8 +12,10 @@ import numpy as np
 
 from thrust_rl.config import ArmConfig, TrainConfig, arm_from, require
 from thrust_rl.envs.core import FunctionalEnv
+from thrust_rl.envs.spaces import obs_spec
 from thrust_rl.envs.task import AnyTask
 from thrust_rl.policies.actor_critic import count_parameters
+from thrust_rl.rollout.footprint import require_fits
 from thrust_rl.training.beating import Beating
 from thrust_rl.training.curve import LearningCurve
 from thrust_rl.training.hosted import HostedRun
@@ -102,6 +104,7 @@ def train(
     arm, config = arm_from(arm), config or TrainConfig()
     require(len(seeds) > 0, "seeds is empty: give at least one")
     config.rows_per_minibatch(arm)
+    require_fits(obs_spec(env.observation_space), arm, config)
     report = on_progress or (lambda progress: None)
     if not isinstance(env, FunctionalEnv):
         return [_train_hosted(env, arm, config, seed, report) for seed in seeds]
