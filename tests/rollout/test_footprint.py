@@ -11,7 +11,7 @@ from thrust_rl.envs.named import make
 from thrust_rl.envs.spaces import obs_spec
 from thrust_rl.experiment.plan import Options, plan
 from thrust_rl.policies.inputs import Task
-from thrust_rl.rollout.footprint import machine_memory, require_fits, window_bytes
+from thrust_rl.rollout.footprint import NOTED, machine_memory, require_fits, window_bytes
 from thrust_rl.training.train import train
 
 SMALL = TrainConfig(total_timesteps=32, num_envs=4, num_steps=8)
@@ -30,15 +30,16 @@ def test_a_window_takes_what_its_arrays_take(name):
     arrays = jax.tree.leaves(
         Task(arm, FRAME, action_spec(SPACE["where"])).inputs.zeros(SMALL.num_envs, SMALL.num_steps)
     )
-    assert window_bytes(FRAME, arm, SMALL) == sum(np.asarray(array).nbytes for array in arrays)
+    frames = sum(np.asarray(array).nbytes for array in arrays)
+    assert window_bytes(FRAME, arm, SMALL) == frames + NOTED * SMALL.num_envs * SMALL.num_steps
 
 
 def test_the_limit_is_the_memory_that_there_is():
     arm = arm_from("framestack:2")
     size = window_bytes(FRAME, arm, SMALL)
-    require_fits(FRAME, arm, SMALL, memory=size + 1)
-    with pytest.raises(ConfigError, match=r"a window of framestack:2 takes .* 392 bytes each.*or the frame stack"):
-        require_fits(FRAME, arm, SMALL, memory=size)
+    require_fits(FRAME, arm, SMALL, memory=2 * size + 1)
+    with pytest.raises(ConfigError, match=r"a window of framestack:2 takes .* 420 bytes each.*or the frame stack"):
+        require_fits(FRAME, arm, SMALL, memory=2 * size)
     assert machine_memory() is None or machine_memory() > 2**28
 
 

@@ -8,22 +8,26 @@ import numpy as np
 from thrust_rl.config import ArmConfig, TrainConfig, require
 from thrust_rl.envs.spaces import ObsSpec
 
+NOTED = 28  # bytes of a step beside its frame: action, log-probability, value, reward, advantage, target, flags
+
 
 def window_bytes(frame: ObsSpec, arm: ArmConfig, config: TrainConfig) -> int:
-    """What the frames of one window take, as an arm consumes them; the rest is small beside them.
+    """What one window takes: frames, as an arm consumes them, and what is written down about each.
 
     Example:
         >>> from thrust_rl import ARMS
         >>> from thrust_rl.envs.spaces import vector_spec
         >>> window_bytes(vector_spec(4), ARMS["mlp"], TrainConfig(num_envs=16, num_steps=128))
-        32768
+        90112
     """
     one = sum(math.prod(part.shape) * np.dtype(part.dtype).itemsize for part in frame.parts)
-    return one * arm.frame_stack * config.num_envs * config.num_steps
+    return (one * arm.frame_stack + NOTED) * config.num_envs * config.num_steps
 
 
 def require_fits(frame: ObsSpec, arm: ArmConfig, config: TrainConfig, *, memory: int | None = None) -> None:
-    """Refuse a window that is larger than the memory there is; one that is a little smaller may fail all the same.
+    """Refuse a window that takes more than half of the memory there is, since learning from it takes as much again.
+
+    This is a lower bound: networks and environments take memory too, so that what passes may fail all the same.
 
     Args:
         frame: of the environment.
@@ -38,10 +42,10 @@ def require_fits(frame: ObsSpec, arm: ArmConfig, config: TrainConfig, *, memory:
     needed = window_bytes(frame, arm, config)
     remedy = "num_envs or num_steps" if arm.frame_stack == 1 else "num_envs, num_steps or the frame stack"
     require(
-        there is None or needed < there,
+        there is None or 2 * needed < there,
         f"a window of {arm.name} takes {needed / 2**30:,.1f} GiB ({config.num_envs:,} environments,"
-        f" {config.num_steps:,} steps, {needed // (config.num_envs * config.num_steps):,} bytes each) and this machine"
-        f" has {(there or 0) / 2**30:,.1f} GiB of memory: lower {remedy}",
+        f" {config.num_steps:,} steps, {needed // (config.num_envs * config.num_steps):,} bytes each), learning from it as"
+        f" much again, and this machine has {(there or 0) / 2**30:,.1f} GiB of memory: lower {remedy}",
     )
 
 
