@@ -54,8 +54,8 @@ def _rule(num_tasks: int) -> str:
         )
     return (
         f"Decision rule: the {100 * CONFIDENCE:.3g} % interval of the mean difference, seed by seed. Within ± the"
-        " smallest effect, memory does not help; otherwise it helps above 0, hurts below 0, and across 0 one cannot tell"
-        f" yet; under {MIN_SEEDS} seeds the verdict is withheld.{holm}"
+        " smallest effect, memory does not help; otherwise it helps above 0, hurts below 0, and across 0 one cannot"
+        f" tell yet; under {MIN_SEEDS} seeds the verdict is withheld.{holm}"
     )
 
 
