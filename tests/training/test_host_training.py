@@ -164,6 +164,16 @@ def test_evaluation_goes_through_worker_processes_and_gives_the_same():
     np.testing.assert_array_equal(results[0].episode_return, results[1].episode_return)
 
 
+@pytest.mark.parametrize("count", [0, 1])
+def test_failures_in_evaluation_are_counted_too(count):
+    """Five episodes in rounds of two: each environment is new in its round, and fails where it would have gone on."""
+    task = HostTask("test", functools.partial(Failing, "raise", at=3), count, "restart")
+    [trained] = train(task, ARM, CONFIG)
+    played = evaluate(task, ARM, CONFIG, trained.state, episodes=5)
+    assert played.length.tolist() == [3] * 5 and played.env_restarts == 6
+    assert not played.cut.any()
+
+
 def test_a_slow_window_gives_signs_of_life_and_changes_nothing(monkeypatch):
     task, heard = HostTask("test", functools.partial(Telling, limit=4)), []
     [calm] = train(task, ARM, CONFIG)

@@ -112,5 +112,5 @@ def _warnings(comparison: Comparison) -> list[str]:
     )
     if restarts:
         what = "environment failed and was" if restarts == 1 else "environments failed and were"
-        said.append(f"{restarts} {what} replaced while training; the episodes count as truncated.")
+        said.append(f"{restarts} {what} replaced, in training or evaluation; the episodes count as truncated.")
     return said

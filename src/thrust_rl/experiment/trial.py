@@ -34,7 +34,7 @@ def run(job: Job, report: Callable[[Progress], None]) -> list[SeedResult]:
 def _scored(job: Job, result: TrainResult, report: Callable[[Progress], None]) -> SeedResult:
     env, curve, state = job.env.build(), result.curve, result.state
     here = Progress((result.seed,), result.steps, result.steps, curve.final, result.seconds_run)
-    played = {}
+    played, restarts = {}, result.env_restarts
     for name in ("sampled", "greedy"):
         report(here)
         episodes = evaluate(
@@ -48,6 +48,7 @@ def _scored(job: Job, result: TrainResult, report: Callable[[Progress], None]) -
             on_progress=lambda: report(here),
         )
         played[name] = episode_data(episodes)
+        restarts += episodes.env_restarts
     recording = None
     if result.seed == job.recorded:
         report(here)
@@ -67,7 +68,7 @@ def _scored(job: Job, result: TrainResult, report: Callable[[Progress], None]) -
         seconds_compile=result.seconds_compile,
         seconds_run=result.seconds_run,
         evaluation=played,
-        env_restarts=result.env_restarts,
+        env_restarts=restarts,
         recording=recording,
     )
 

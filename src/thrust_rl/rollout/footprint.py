@@ -44,8 +44,8 @@ def require_fits(frame: ObsSpec, arm: ArmConfig, config: TrainConfig, *, memory:
     require(
         there is None or 2 * needed < there,
         f"a window of {arm.name} takes {needed / 2**30:,.1f} GiB ({config.num_envs:,} environments,"
-        f" {config.num_steps:,} steps, {needed // (config.num_envs * config.num_steps):,} bytes each), learning from it as"
-        f" much again, and this machine has {(there or 0) / 2**30:,.1f} GiB of memory: lower {remedy}",
+        f" {config.num_steps:,} steps, {needed // (config.num_envs * config.num_steps):,} bytes each), learning from it"
+        f" as much again, and this machine has {(there or 0) / 2**30:,.1f} GiB of memory: lower {remedy}",
     )
 
 

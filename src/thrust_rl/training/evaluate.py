@@ -34,6 +34,7 @@ class Episodes(NamedTuple):
     episode_return: NDArray[np.float64]  # raw
     length: NDArray[np.int64]
     cut: NDArray[np.bool_]  # by the evaluation, not by the environment
+    env_restarts: int = 0  # host environments that failed and were replaced: their episodes ended there
 
 
 class _Playing(NamedTuple):
@@ -172,14 +173,17 @@ def _on_host(
     """Rounds of at most `num_envs` environments, each of which plays its first episode under a seed of its own."""
     seeds = range(seed, seed + episodes, config.num_envs)
     lasting = isinstance(env, HostTask) and env.workers > 0  # processes that build new environments at every `begin`
-    rounds = []
+    rounds, restarts = [], 0
     for group in [seeds] if lasting else [[each] for each in seeds]:
         envs = env.start(config.num_envs)
         try:
             rounds += [_round(envs, task, config, policy, moments, greedy, each, report) for each in group]
+            restarts += envs.restarts()
         finally:
             envs.close()
-    return Episodes(*(np.concatenate(leaves)[:episodes] for leaves in zip(*rounds, strict=True)))
+    columns = zip(*((each.episode_return, each.length, each.cut) for each in rounds), strict=True)
+    returns, length, cut = (np.concatenate(column)[:episodes] for column in columns)
+    return Episodes(returns, length, cut, restarts)
 
 
 def _round(
