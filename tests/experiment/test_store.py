@@ -124,3 +124,21 @@ def test_file_names_are_safe_and_stay_different():
 def test_differences_are_named_by_their_path():
     before, now = {"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"b": 1, "c": 5}, "e": 4}
     assert list(differing(before, now)) == [("a.c", 2, 5), ("d", 3, "absent"), ("e", "absent", 4)]
+
+
+def test_seeds_added_after_a_verdict_are_a_second_look_and_an_interruption_is_none(tmp_path):
+    first, more = planned(seeds=6), planned(seeds=9)
+    interrupted = RunStore(tmp_path, first)
+    interrupted.begin()
+    again = RunStore(tmp_path, first)
+    assert again.notes == ()
+    again.begin()
+    again.looked()
+    assert RunStore(tmp_path, first).notes == ()
+    added = RunStore(tmp_path, more)
+    assert [note.partition(":")[0] for note in added.notes] == ["Decided before with seeds 0 to 5"]
+    added.begin()
+    added.looked()
+    said = [note.partition(":")[0] for note in RunStore(tmp_path, planned(seeds=12)).notes]
+    assert said == ["Decided before with seeds 0 to 5; and with 0 to 8"]
+    assert RunStore(tmp_path, more, fresh=True).notes == ()

@@ -125,6 +125,7 @@ def run(
     finished, left = split_jobs(jobs_of(planned), store)
     if store is not None:
         store.begin()
+        planned = dataclasses.replace(planned, notes=(*planned.notes, *store.notes))
     complete = False
     try:
         for job, _ in finished:
@@ -143,6 +144,8 @@ def run(
         comparison = assembled(planned, finished, complete=complete, seconds=seconds)
         if folder is not None and (finished or not (folder / RESULT_FILE).exists()):
             save(comparison, folder)  # an earlier result is not replaced by an empty one
+        if store is not None and complete:
+            store.looked()
     return comparison
 
 

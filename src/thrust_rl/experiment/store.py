@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from thrust_rl.config import ConfigError, require
+from thrust_rl.experiment.beforehand import spans
 from thrust_rl.experiment.comparison import Comparison
 from thrust_rl.experiment.files import read_json, write_json
 from thrust_rl.experiment.jobs import Job, SeedResult
 from thrust_rl.experiment.schema import RESULT_FILE, plain
 from thrust_rl.experiment.settings import differing, digest_of, settings_of, settings_of_run, shown
+from thrust_rl.experiment.verdict import SECOND_LOOK
 
 RUN, PLAN = "thrust-rl/run", "thrust-rl/plan"
 VERSION = 1
@@ -32,16 +34,29 @@ class RunStore:
 
     def __init__(self, folder: Path, planned: Comparison, *, fresh: bool = False) -> None:
         self._runs, self._versions = folder / "runs", planned.versions
+        self._looks: list[list[int]] = []  # the seeds of every time that all runs had finished
         if fresh:
             _clear(self._runs)
         else:
-            _require_same(folder, self._runs / PLAN_FILE, _plan_data(planned))
+            self._looks = _require_same(folder, self._runs / PLAN_FILE, _plan_data(planned)).get("looks", [])
         self._planned = planned
 
     def begin(self) -> None:
         """Note what the folder is for."""
         self._runs.mkdir(exist_ok=True)
-        write_json(self._runs / PLAN_FILE, _plan_data(self._planned))
+        write_json(self._runs / PLAN_FILE, {**_plan_data(self._planned), "looks": self._looks})
+
+    def looked(self) -> None:
+        """Note that all runs have finished, so that whoever adds seeds has seen a verdict."""
+        if (seeds := list(self._planned.seeds)) not in self._looks:
+            self._looks.append(seeds)
+            self.begin()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader has to know of verdicts that this folder gave before, with other seeds."""
+        earlier = [spans(look) for look in self._looks if look != list(self._planned.seeds)]
+        return (f"Decided before with seeds {'; and with '.join(earlier)}: {SECOND_LOOK}.",) if earlier else ()
 
     def find(self, job: Job, seed: int) -> SeedResult | None:
         """The result of a run that finished before.
@@ -114,19 +129,20 @@ def _plan_data(planned: Comparison) -> dict[str, Any]:
     return {"schema": PLAN, "schema_version": VERSION, "settings": settings}
 
 
-def _require_same(folder: Path, path: Path, now: dict[str, Any]) -> None:
-    """Refuse a folder that holds something else."""
+def _require_same(folder: Path, path: Path, now: dict[str, Any]) -> dict[str, Any]:
+    """What the folder says it is for, which must be this; empty where it says nothing."""
     if not path.exists():
         require(
             not (folder / RESULT_FILE).exists(),
             f"out is {folder}: it holds a {RESULT_FILE} without the runs it came from, so this comparison cannot go on"
             " from there; give another folder, or --fresh to replace it",
         )
-        return
+        return {}
     remedy = "give another folder, or --fresh to start over"
     before = read_json(path, schema=PLAN, version=VERSION, remedy=remedy)
     changes = _changes(before.get("settings", {}), now["settings"])
     require(not changes, f"out is {folder}: it holds runs made with other settings ({changes}); {remedy}")
+    return before
 
 
 def _changes(before: Any, now: Any) -> str:
