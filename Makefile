@@ -36,7 +36,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
 
 demo: $(STAMP) ## does memory help on FlickeringCartPole? compare the arms, write runs/demo
-	$(BIN)/thrust compare FlickeringCartPole-v0 --seeds 3 --total-timesteps 500000 \
+	$(BIN)/thrust compare FlickeringCartPole-v0 --seeds 5 --total-timesteps 500000 \
 		--num-envs 16 --num-steps 128 --out runs/demo --fresh
 
 test: $(STAMP) ## every test
