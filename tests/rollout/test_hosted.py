@@ -53,6 +53,13 @@ def vector_of(make_env, mode, num_envs):
     return SyncVectorEnv([make_env] * num_envs, autoreset_mode=mode)
 
 
+class BothAtOnce(Telling):
+    """Its third step says terminated and truncated together."""
+
+    def __init__(self):
+        super().__init__(ends=3, limit=3)
+
+
 class Dense(VectorWrapper):
     """Final observations as one dense array instead of an array of objects."""
 
@@ -118,6 +125,16 @@ def test_all_autoreset_modes_give_the_same_transitions_and_targets(separate, how
         np.testing.assert_array_equal(~rollout.valid[:, 1:], over[:, :-1])
     else:
         assert isinstance(window.rollout.valid, tuple)
+
+
+@pytest.mark.parametrize("mode", [None, *AutoresetMode], ids=str)
+def test_what_ends_in_both_ways_terminates(mode):
+    """Its successor is worth nothing, and nobody ever sees both flags."""
+    separate = HostTask("both", BothAtOnce)
+    task = separate if mode is None else VectorTask("both", lambda n: vector_of(BothAtOnce, mode, n))
+    (window,) = collected(task)
+    assert window.rollout.terminated.sum(axis=1).tolist() == [4 if mode == AutoresetMode.NEXT_STEP else 5] * 3
+    assert not window.rollout.truncated.any()
 
 
 def test_returns_are_sums_of_raw_rewards_over_window_ends(separate):

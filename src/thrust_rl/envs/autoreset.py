@@ -57,6 +57,7 @@ class SteppedVector:
         self._steps += 1
         raw, reward, terminated, truncated, info = self._vector.step(actions)
         terminated, truncated = np.array(terminated, bool), np.array(truncated, bool)
+        np.greater(truncated, terminated, out=truncated)  # what ends in both ways, terminates
         over, before = terminated | truncated, self._ended
         obs, known = self._taken(raw, info), self._info(info)
         reward = self._rewards(reward)

@@ -107,6 +107,7 @@ class HostBatch:
             self._replace(faults)
             for i in faults:  # the episode was cut where its last frame was seen
                 rewards[i], terminated[i], truncated[i] = 0.0, False, True
+        np.greater(truncated, terminated, out=truncated)  # what an environment ends in both ways, it terminates
         for part, before in zip(self._parts, self._before, strict=True):
             np.copyto(before, part)
         return StepResult(self._copy(), rewards.copy(), terminated.copy(), truncated.copy(), _gathered(self._infos))
