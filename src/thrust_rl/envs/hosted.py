@@ -13,7 +13,7 @@ class Hosted(NamedTuple):
 
     result: StepResult  # the transitions, with their true successors
     frames: Frames  # to act on next
-    starts: NDArray[np.bool_]  # the frame opens an episode
+    episode_start: NDArray[np.bool_]  # the frame opens an episode
     valid: NDArray[np.bool_] | tuple[()]  # a transition, not a reset that took a step; () where none ever does
 
 
@@ -41,7 +41,7 @@ class SteppedInProcess:
         >>> from thrust_rl.envs.host import HostBatch
         >>> envs = SteppedInProcess(HostBatch([gymnasium.make("CartPole-v1") for _ in range(2)]))
         >>> frames = envs.begin(0)
-        >>> envs.step(np.array([0, 1])).starts.tolist()
+        >>> envs.step(np.array([0, 1])).episode_start.tolist()
         [False, False]
     """
 

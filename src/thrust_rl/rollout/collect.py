@@ -72,14 +72,14 @@ def first_look(
 ) -> tuple[Actor, PyTree]:
     """Receive the first frames of all streams."""
     num_envs = frame.blank.shape[0]
-    starts = jnp.ones(num_envs, bool)
+    episode_start = jnp.ones(num_envs, bool)
     before = jax.tree.map(jnp.asarray, task.inputs.zeros(num_envs))
     action = jnp.broadcast_to(task.actions.none, (num_envs, *task.actions.none.shape))
-    arrival = Arrival(action, jnp.zeros(num_envs), starts)
+    arrival = Arrival(action, jnp.zeros(num_envs), episode_start)
     moments, obs = receive(
         task, initial_frame_moments(task.frame), frame, before=before, arrival=arrival, config=config
     )
-    return Actor(env_state, obs, starts, empty_memory(policy, num_envs), jnp.zeros(num_envs)), moments
+    return Actor(env_state, obs, episode_start, empty_memory(policy, num_envs), jnp.zeros(num_envs)), moments
 
 
 def receive(

@@ -72,7 +72,7 @@ class Flags(NamedTuple):
 
     blank: Array  # the frame to act on next
     successor_blank: Array
-    starts: Array  # the frame opens an episode
+    episode_start: Array  # the frame opens an episode
     valid: Array  # a transition, not a reset that took a step
 
 
@@ -92,7 +92,7 @@ class HostCollector:
         frames = envs.begin(seed)
         self._streams = environment_keys(jax.random.key(np.uint32(seed)), config.num_envs)
         self._returns = np.zeros(config.num_envs)  # raw reward since the episode began
-        self._starts = np.ones(config.num_envs, bool)  # about the frame to act on next
+        self._episode_start = np.ones(config.num_envs, bool)  # about the frame to act on next
         self._acting = _begun(task, config, policy, self._streams, Frame(frames.obs, frames.info["blank"]))
         self._calls = _calls(task, config, jax.tree.structure(policy))
 
@@ -135,12 +135,12 @@ class HostCollector:
     def _write(self, told: Told, t: int, action: NDArray[Any], hosted: Hosted) -> None:
         """Write down step t."""
         result = hosted.result
-        told.episode_start[:, t] = self._starts
+        told.episode_start[:, t] = self._episode_start
         told.action[:, t] = action
         told.reward[:, t] = result.reward * np.float32(self._config.ppo.reward_scale)
         told.terminated[:, t], told.truncated[:, t] = result.terminated, result.truncated
         told.valid[:, t] = True if isinstance(hosted.valid, tuple) else hosted.valid
-        self._starts = hosted.starts
+        self._episode_start = hosted.episode_start
 
     def _count(self, hosted: Hosted, finished: NDArray[np.float32]) -> None:
         """Take the rewards into the returns; write down those of the episodes that ended."""
@@ -153,7 +153,7 @@ class HostCollector:
     def _came(self, hosted: Hosted, reward: NDArray[np.float32], *, reads_successors: bool) -> Came:
         result, frames = hosted.result, hosted.frames
         flags = np.empty((len(Flags._fields), len(result.reward)), np.uint8)
-        flags[0], flags[1], flags[2] = frames.info["blank"], result.info["blank"], hosted.starts
+        flags[0], flags[1], flags[2] = frames.info["blank"], result.info["blank"], hosted.episode_start
         flags[3] = 1 if isinstance(hosted.valid, tuple) else hosted.valid
         reads_successors = reads_successors or bool(result.truncated.any())
         return Came(
@@ -248,13 +248,13 @@ def _receive(task: Task, config: TrainConfig, policy: ActorCritic, acting: Actin
     """Take in what a_t led to, and get ready to act on it."""
     actor, said, t = acting.actor, acting.said, acting.t
     flags = Flags(*(came.flags[i] == 1 for i in range(len(Flags._fields))))
-    reward = jnp.zeros(len(flags.starts)) if came.reward is None else came.reward
+    reward = jnp.zeros(len(flags.episode_start)) if came.reward is None else came.reward
     moments, obs = receive(
         task,
         acting.moments,
         Frame(came.frame, flags.blank),
         before=actor.obs,
-        arrival=Arrival(acting.action, reward, flags.starts),
+        arrival=Arrival(acting.action, reward, flags.episode_start),
         config=config,
     )
     if came.successor is not None:
@@ -265,12 +265,12 @@ def _receive(task: Task, config: TrainConfig, policy: ActorCritic, acting: Actin
             moments,
             Frame(came.successor, flags.successor_blank),
             before=actor.obs,
-            arrival=Arrival(acting.action, reward, jnp.zeros_like(flags.starts)),
+            arrival=Arrival(acting.action, reward, jnp.zeros_like(flags.episode_start)),
             config=config,
         )
         said = said._replace(bootstrap_value=_written(said.bootstrap_value, values, t))
     return acting._replace(
-        actor=actor._replace(obs=obs, episode_start=flags.starts),
+        actor=actor._replace(obs=obs, episode_start=flags.episode_start),
         moments=moments,
         taken=acting.taken + flags.valid,
         t=t + 1,

@@ -145,12 +145,12 @@ def _act(policy: ActorCritic, now: _Playing, keys: StreamKeys, greedy: bool) -> 
 def _first(task: Task, config: TrainConfig, policy: ActorCritic, moments: PyTree, frame: Frame) -> _Playing:
     """First frames, empty memories."""
     count = frame.blank.shape[0]
-    starts, numbers = jnp.ones(count, bool), jnp.zeros(count)
+    episode_start, numbers = jnp.ones(count, bool), jnp.zeros(count)
     before = jax.tree.map(jnp.asarray, task.inputs.zeros(count))
-    arrival = Arrival(jnp.broadcast_to(task.actions.none, (count, *task.actions.none.shape)), numbers, starts)
+    arrival = Arrival(jnp.broadcast_to(task.actions.none, (count, *task.actions.none.shape)), numbers, episode_start)
     obs = _inputs(task, config, moments, frame, before, arrival)
     memory = empty_memory(policy, count)
-    return _Playing((), obs, starts, memory, numbers, jnp.zeros(count, jnp.int32), jnp.zeros(count, bool))
+    return _Playing((), obs, episode_start, memory, numbers, jnp.zeros(count, jnp.int32), jnp.zeros(count, bool))
 
 
 def _inputs(task: Task, config: TrainConfig, moments: PyTree, frame: Frame, before: PyTree, arrival: Arrival) -> PyTree:
@@ -214,7 +214,7 @@ def _round(
         if over.all():
             break
         reward = hosted.result.reward * np.float32(config.ppo.reward_scale)
-        arrival = Arrival(action, jnp.asarray(reward), jnp.asarray(hosted.starts))
+        arrival = Arrival(action, jnp.asarray(reward), jnp.asarray(hosted.episode_start))
         frame = Frame(hosted.frames.obs, hosted.frames.info["blank"])
         now = receive(policy, moments, frame, now, arrival)
     return Episodes(returns, length, ~over)

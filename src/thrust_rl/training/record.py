@@ -95,7 +95,8 @@ def _played(
             break
         frame = Frame(hosted.frames.obs, hosted.frames.info["blank"])
         reward = hosted.result.reward * np.float32(config.ppo.reward_scale)
-        now = receive(policy, moments, frame, now, Arrival(action, jnp.asarray(reward), jnp.asarray(hosted.starts)))
+        arrival = Arrival(action, jnp.asarray(reward), jnp.asarray(hosted.episode_start))
+        now = receive(policy, moments, frame, now, arrival)
     obs, blank, actions, rewards, states = zip(*rows, strict=True)
     return Recording(
         None if obs[0] is None else np.stack(obs),
