@@ -99,7 +99,7 @@ class SeedResult:
     """Under "sampled" and "greedy": `mean_return`, and per episode `returns` and `lengths`; `cut` counts those that
     never ended."""
     env_restarts: int = 0
-    """Host environments that failed in training and were replaced."""
+    """Host environments that failed in training or evaluation and were replaced."""
     recording: dict[str, Any] | None = None
     """The first sampled evaluation episode, step by step; None unless it was asked for."""
 

@@ -70,7 +70,7 @@ def build_policy(arm: ArmConfig, obs: ObsSpec, actions: ActionSpec, *, key: Key)
 
     Args:
         arm: what to build.
-        obs: what it consumes (`policies.inputs.inputs_spec`).
+        obs: what it consumes (`policies.inputs.Task.inputs`).
         actions: what it may do.
         key: the run's root key; the numbers are drawn for the purpose `POLICY`.
 
