@@ -31,9 +31,10 @@ def test_the_pair_is_the_first_arm_that_remembers_and_the_first_that_does_not(na
 
 def test_the_verdict_is_about_evaluation_scores_and_not_about_training_returns():
     said = comparison({"lstm": LSTM, "mlp": MLP}, final=77.0)
-    assert said.sentence.startswith("Memory helps: lstm minus mlp is +302.3 (95 % interval")
+    assert said.sentence.startswith("Memory helps after 500,000 steps: lstm minus mlp is +302.3 (95 % interval")
     assert said.analysis.tasks[0].verdict.min_effect == 25.0
-    assert comparison({"lstm": MLP, "mlp": LSTM}).sentence.startswith("Memory hurts: lstm minus mlp is -302.3")
+    said = comparison({"lstm": MLP, "mlp": LSTM})
+    assert said.sentence.startswith("Memory hurts after 500,000 steps: lstm minus mlp is -302.3")
     equal = comparison({"lstm": LSTM, "mlp": tuple(score - (-1) ** i for i, score in enumerate(LSTM))})
     assert equal.sentence.startswith("Memory does not help")
 

@@ -10,6 +10,7 @@ from thrust_rl.experiment.aggregate import Aggregate, aggregate
 from thrust_rl.experiment.comparison import ArmResult, Comparison, TaskResult
 from thrust_rl.experiment.contrast import Contrast, contrast
 from thrust_rl.experiment.family import TaskScores, decide_together
+from thrust_rl.experiment.levelling import levelling_notes
 from thrust_rl.experiment.scale import ReturnScale, return_scale
 from thrust_rl.experiment.twin import TwinEffects, twin_effects
 from thrust_rl.experiment.verdict import Verdict
@@ -110,7 +111,21 @@ def _verdicts(comparison: Comparison, pair: tuple[str, str] | None) -> dict[str,
             scored.append(TaskScores(task.label, tuple(arm.scores(seeds) for arm in arms), scale))
     if not scored:
         return {}
-    return decide_together(scored, memory=pair[0], memoryless=pair[1], min_effect=comparison.min_effect)
+    verdicts = decide_together(
+        scored,
+        memory=pair[0],
+        memoryless=pair[1],
+        min_effect=comparison.min_effect,
+        steps=comparison.config.total_timesteps,
+    )
+    return {task.label: _noted(verdicts[task.label], task, pair) for task in comparison.tasks if task.label in verdicts}
+
+
+def _noted(verdict: Verdict, task: TaskResult, pair: tuple[str, str]) -> Verdict:
+    """With a note on an arm of the pair that was still improving."""
+    arms = [task.task.arm(name) for name in pair]
+    said = levelling_notes(arms, scale=verdict.scale, min_effect=verdict.min_effect)
+    return dataclasses.replace(verdict, notes=(*said, *verdict.notes))
 
 
 def _contrasts(task: TaskResult, pair: tuple[str, str] | None) -> tuple[PairContrast, ...]:

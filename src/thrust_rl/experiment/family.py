@@ -50,11 +50,12 @@ def decide_together(
     min_effect: float = MIN_EFFECT,
     confidence: float = CONFIDENCE,
     seed: int = 0,
+    steps: int | None = None,
 ) -> dict[str, Verdict]:
     """One verdict per task, by its name. A single task is decided as `verdict.decide` does.
 
     Over all tasks, the probability of any false *helps* or *hurts* is at most 1 - `confidence` (Holm 1979), and so is
-    that of any false *does not help* (Bonferroni).
+    that of any false *does not help* (Bonferroni). `steps` is the training budget, for the sentences.
 
     Raises:
         ConfigError: no task, two of the same name, an arm that a task lacks, or arms with different seeds.
@@ -80,7 +81,13 @@ def decide_together(
         simultaneous = decision_interval(raw, confidence=stricter, seed=seed)
         together = Together(len(tasks), float(p_adjusted), simultaneous) if simultaneous and len(tasks) > 1 else None
         verdicts[task.task] = decide(
-            each, memory=memory, memoryless=memoryless, scale=task.scale, min_effect=min_effect, together=together
+            each,
+            memory=memory,
+            memoryless=memoryless,
+            scale=task.scale,
+            min_effect=min_effect,
+            together=together,
+            steps=steps,
         )
     return verdicts
 

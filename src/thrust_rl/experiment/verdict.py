@@ -67,6 +67,7 @@ def decide(
     scale: ReturnScale,
     min_effect: float = MIN_EFFECT,
     together: Together | None = None,
+    steps: int | None = None,
 ) -> Verdict:
     """Decide from the interval of the paired difference and the smallest effect of interest, δ.
 
@@ -85,6 +86,7 @@ def decide(
         scale: what `min_effect` is a share of.
         min_effect: δ as a share of the scale.
         together: given by `family.decide_together`.
+        steps: the training budget in environment steps, which the sentence then names: the verdict is about it.
 
     Raises:
         ConfigError: `min_effect` is not in (0, 1].
@@ -120,7 +122,7 @@ def decide(
         more_seeds=needed,
         notes=notes,
     )
-    return dataclasses.replace(verdict, sentence=_sentence(verdict, paired, together))
+    return dataclasses.replace(verdict, sentence=_sentence(verdict, paired, together, steps))
 
 
 def _kind(paired: PairedDifference, delta: float, together: Together | None) -> Kind:
@@ -150,7 +152,7 @@ def _more(paired: PairedDifference, delta: float, together: Together | None) -> 
     )
 
 
-def _sentence(verdict: Verdict, paired: PairedDifference, together: Together | None) -> str:
+def _sentence(verdict: Verdict, paired: PairedDifference, together: Together | None, steps: int | None) -> str:
     digits = decimals(verdict.min_effect or abs(verdict.effect))
     difference = f"{verdict.memory} minus {verdict.memoryless} is {verdict.effect:+z.{digits}f}"
     size, delta = verdict.num_seeds, f"{verdict.min_effect:.{digits}f}"
@@ -159,18 +161,19 @@ def _sentence(verdict: Verdict, paired: PairedDifference, together: Together | N
         seeds = "1 seed is" if size == 1 else f"{size} seeds are"
         return f"No verdict: {seeds} too few to tell, give at least {MIN_SEEDS}; so far {difference}."
     over = f" over {together.num_tasks} tasks" if together else ""
+    after = "" if steps is None else f" after {steps:,} steps"
     evidence = (
         f"{difference} ({100 * interval.confidence:.3g} % interval {interval.low:+z.{digits}f} to"
         f" {interval.high:+z.{digits}f}; p = {verdict.p_value:.2g}{over}; ahead on {paired.ahead} of {size} seeds)"
     )
     if verdict.kind == "does not help":
         small = "; the difference is real, but too small to matter" if _differs(paired, together) else ""
-        return f"Memory does not help: {evidence}, within ±{delta}, the smallest effect of interest{small}."
+        return f"Memory does not help{after}: {evidence}, within ±{delta}, the smallest effect of interest{small}."
     if verdict.kind == "cannot tell yet":
-        return f"Cannot tell yet whether memory helps: {evidence}{_still_possible(interval, verdict)}."
+        return f"Cannot tell yet whether memory helps{after}: {evidence}{_still_possible(interval, verdict)}."
     nearest = min(abs(interval.low), abs(interval.high))
     perhaps = f", though perhaps by less than {delta}, the smallest effect of interest"
-    return f"Memory {verdict.kind}: {evidence}{'' if nearest >= verdict.min_effect else perhaps}."
+    return f"Memory {verdict.kind}{after}: {evidence}{'' if nearest >= verdict.min_effect else perhaps}."
 
 
 def _still_possible(interval: Interval, verdict: Verdict) -> str:

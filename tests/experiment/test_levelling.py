@@ -1,0 +1,86 @@
+"""An arm that was still improving when training stopped is named: such a verdict compares speeds of learning."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from comparisons_for_tests import LSTM, MLP, comparison, seed_result
+from thrust_rl.config import arm_from
+from thrust_rl.experiment.comparison import ArmResult
+from thrust_rl.experiment.levelling import still_improving
+from thrust_rl.experiment.report.data import read
+from thrust_rl.experiment.report.markdown import report_markdown
+from thrust_rl.experiment.report.page import report_html
+from thrust_rl.experiment.scale import ReturnScale
+
+CARTPOLE = ReturnScale(0.0, 500.0, "environment")
+LEVEL = 160 + 8 * np.sin(np.arange(240) / 9.0)  # as a memoryless arm's curve: it wanders, and ends below its best
+SHORT = np.array([21.0, 23.0, 25.0, 34.0])  # 8,192 steps of FlickeringCartPole
+
+
+def arm(*curves, name="lstm"):
+    seeds = tuple(
+        dataclasses.replace(
+            seed_result(seed, 100.0),
+            curve_steps=tuple(range(1, len(curve) + 1)),
+            curve_mean_return=tuple(map(float, curve)),
+        )
+        for seed, curve in enumerate(curves)
+    )
+    return ArmResult(arm_from(name), 1e-3, 17539, seeds)
+
+
+@pytest.mark.parametrize(
+    ("curves", "rising"),
+    [
+        ([LEVEL, LEVEL, LEVEL], False),
+        ([SHORT, SHORT, SHORT[::-1]], True),  # the highest point is the last one, in most runs
+        ([SHORT, SHORT[::-1], SHORT[::-1]], False),
+        (
+            [np.append(np.linspace(20, 400, 239), 390.0)] * 3,
+            True,
+        ),  # 38 a tenth, though the last point is not the highest
+        ([np.append(np.linspace(20, 200, 239), 190.0)] * 3, False),  # 18 a tenth: less than δ
+        ([np.linspace(0, 480, 240)] * 3, False),  # nowhere to go
+        ([np.full(240, 160.0)] * 3, False),
+        ([[20.0], []], False),
+    ],
+)
+def test_an_arm_was_still_improving_where_its_curves_end_rising(curves, rising):
+    assert still_improving(arm(*curves), scale=CARTPOLE, min_effect=25.0) is rising
+
+
+def test_where_the_highest_return_is_not_known_an_arm_near_its_own_best_may_still_rise():
+    observed = ReturnScale(0.0, 34.0, "observed")
+    assert still_improving(arm(SHORT, SHORT), scale=observed, min_effect=1.7)
+
+
+def undertrained():
+    made = comparison({"lstm": tuple(score / 10 for score in MLP), "mlp": tuple(score / 10 + 1 for score in MLP)})
+    task = made.tasks[0].task
+    rising = dataclasses.replace(task.arms[0], seeds=arm(*[SHORT] * 6).seeds)
+    seeds = tuple(
+        dataclasses.replace(new, evaluation=old.evaluation)
+        for new, old in zip(rising.seeds, task.arms[0].seeds, strict=True)
+    )
+    condition = dataclasses.replace(task, arms=(dataclasses.replace(rising, seeds=seeds), task.arms[1]))
+    config = dataclasses.replace(made.config, total_timesteps=8192)
+    return dataclasses.replace(
+        made, config=config, tasks=(dataclasses.replace(made.tasks[0], conditions=(condition,)),)
+    )
+
+
+def test_the_verdict_names_its_budget_and_the_arm_that_was_still_improving():
+    said = undertrained()
+    note = "lstm was still improving when training stopped: this compares speed of learning; raise --total-timesteps"
+    assert said.sentence.startswith("Memory does not help after 8,192 steps: lstm minus mlp is")
+    data = said.to_dict()
+    assert data["tasks"][0]["verdict"]["notes"][0] == note
+    assert note in report_markdown(read(data), pictures=[])
+    assert note in report_html(read(data))
+
+
+def test_a_verdict_on_curves_that_had_levelled_off_has_no_such_note():
+    verdict = comparison({"lstm": LSTM, "mlp": MLP}).analysis.tasks[0].verdict
+    assert not [note for note in verdict.notes if "improving" in note]
