@@ -12,8 +12,10 @@ from thrust_rl.maths.losses import (
     clipped_fraction,
     clipped_surrogate,
     clipped_value_loss,
+    mean_of,
     standardized,
 )
+from thrust_rl.maths.returns import explained_variance
 
 
 def surrogate(ratio, advantage):
@@ -114,3 +116,25 @@ def test_standardized_forgets_scale_and_offset(seed, scale, offset):
 def test_standardized_finds_nothing_in_a_constant(constant):
     # The mean of 100 equal float32 need not equal them: rounding must not be scaled up to order 1.
     np.testing.assert_allclose(standardized(jnp.full(100, constant)), 0.0, atol=1e-3)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_what_is_taken_over_the_valid_steps_is_what_they_alone_give(seed):
+    """Whatever the other steps hold, infinities included."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.normal(size=(2, 6, 5)).astype(np.float32)
+    valid = rng.random((6, 5)) < 0.6
+    valid[0, :2] = True
+    garbage = rng.choice(np.array([np.inf, -np.inf, np.nan, 1e9, -1e9], np.float32), (2, 6, 5))
+    a, b = (jnp.asarray(np.where(valid, good, bad)) for good, bad in zip((x, y), garbage, strict=True))
+    x, y, valid = x[valid], y[valid], jnp.asarray(valid)
+    assert mean_of(a, valid) == pytest.approx(x.mean(), abs=1e-5)
+    np.testing.assert_allclose(standardized(a, valid)[valid], standardized(jnp.asarray(x)), atol=1e-4)
+    expected = explained_variance(jnp.asarray(x), jnp.asarray(y))
+    np.testing.assert_allclose(explained_variance(a, b, valid), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_where_no_step_is_valid_nothing_is_learned():
+    nothing = jnp.zeros(3, bool)
+    assert mean_of(jnp.array([1.0, jnp.nan, jnp.inf]), nothing) == 0.0
+    assert standardized(jnp.array([1.0, 2.0, 3.0]), nothing).tolist() == [0.0, 0.0, 0.0]

@@ -174,6 +174,52 @@ def test_explained_variance_is_of_the_acting_values():
     close(stats.explained_variance, 1.0 - np.var(target - value) / np.var(target), 1e-4)
 
 
+TERMINATED, TRUNCATED = np.zeros((2, 4, 8), bool)
+TERMINATED[1, 6] = TERMINATED[2, 4] = TRUNCATED[0, 2] = TRUNCATED[2, 1] = True
+INVALID = np.roll(TERMINATED | TRUNCATED, 1, axis=1)  # the resets that took a step
+INVALID[3, 0] = True  # of an episode that ended with the window before
+
+
+def with_resets(rollout):
+    """The same rollout, in which a step is a reset after every end, and the frame after it opens an episode."""
+    flags = {"terminated": TERMINATED, "truncated": TRUNCATED, "episode_start": np.roll(INVALID, 1, axis=1)}
+    return rollout._replace(**jax.tree.map(jnp.asarray, flags), valid=jnp.asarray(~INVALID))
+
+
+def with_garbage(rollout):
+    """Anything at all in the invalid steps."""
+    rng = np.random.default_rng(0)
+
+    def spoiled(leaf):
+        garbage = rng.normal(2.0, 3.0, leaf.shape).astype(leaf.dtype)
+        where = INVALID.reshape(*INVALID.shape, *[1] * (leaf.ndim - 2))
+        return jnp.where(where, garbage, leaf)
+
+    return rollout._replace(
+        obs=spoiled(rollout.obs),
+        action=jnp.where(INVALID, 1 - rollout.action, rollout.action),
+        log_prob=spoiled(rollout.log_prob),
+        value=spoiled(rollout.value),
+        reward=spoiled(rollout.reward),
+        bootstrap_value=spoiled(rollout.bootstrap_value),
+    )
+
+
+@pytest.mark.parametrize("arm", [LSTM_ARM, MLP_ARM], ids=lambda arm: arm.name)
+def test_garbage_in_the_invalid_steps_changes_nothing_that_is_learned_or_reported(arm):
+    """F9. Neither loss, gradient and statistics, nor a whole update: what a reset said is no experience."""
+    policy, rollout = acted(arm)
+    rollout = with_resets(rollout)
+    by_rows = [experience_of(r, CONFIG, has_memory=arm.has_memory) for r in (rollout, with_garbage(rollout))]
+    one, other = (loss_and_gradient(moved(policy), experience, CONFIG) for experience in by_rows)
+    close(other, one)
+    rows = len(by_rows[0].action) // 2
+    (learned, stats), (same, same_stats) = (run(learner_of(policy, CONFIG), e, CONFIG, rows) for e in by_rows)
+    assert np.any(learned.policy.critic.weight != policy.critic.weight)
+    close(same.policy, learned.policy)
+    close(same_stats, stats)
+
+
 def test_every_epoch_visits_every_row_once_in_another_order():
     indices = minibatch_indices(jax.random.key(0), num_rows=12, rows_per_minibatch=3, n_epochs=3)
     epochs = np.asarray(indices).reshape(3, 12)
