@@ -291,6 +291,13 @@ def test_too_few_seeds_get_numbers_without_intervals():
     assert page.text("figcaption").count("too few for an interval") == 2
 
 
+@pytest.mark.parametrize(("seeds", "percent"), [(5, "93.75 %"), (6, "95 %"), (3, "95 %")])
+def test_the_interval_that_decides_is_labelled_with_what_it_is_worth(seeds, percent):
+    page = page_of(comparison(seeds=seeds, twin=True, points=9))
+    [columns] = [row for row in page.rows if row[0] == "quantity"]
+    assert columns == ["quantity", "mean", f"{percent} interval", "p", "ahead"]
+
+
 def test_notes_of_a_verdict_are_told():
     made = comparison(seeds=5, points=9)
     [*_, note] = made.analysis.tasks[0].verdict.notes  # those on learning curves come first

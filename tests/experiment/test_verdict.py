@@ -41,6 +41,20 @@ def verdict(difference, scale=CARTPOLE, **options):
     return decide(difference, memory="lstm", memoryless="mlp", scale=scale, **options)
 
 
+def test_the_interval_of_five_seeds_is_labelled_with_what_it_is_worth():
+    five = paired_difference(np.array([31.0, 42.0, 35.0, 38.0, 29.0]))
+    assert five.interval.confidence == 0.9375 and five.asked == 0.95
+    assert "(93.75 % interval +" in verdict(five).sentence
+    six = paired_difference(np.array([31.0, 42.0, 35.0, 38.0, 29.0, 40.0]))
+    assert six.interval.confidence == 0.95 and "(95 % interval +" in verdict(six).sentence
+
+
+def test_the_label_of_the_interval_does_not_loosen_the_rule_for_several_tasks():
+    five = paired_difference(np.array([31.0, 42.0, 35.0, 38.0, 29.0]))
+    together = Together(2, 2 / 2**5, five.interval)
+    assert verdict(five, together=together).kind == "cannot tell yet"
+
+
 # --- the three ways, and the other two
 
 
@@ -118,9 +132,11 @@ def test_an_effect_that_may_be_too_small_to_matter_is_called_so(low, high):
     assert "perhaps" not in verdict(paired(25.0, 60.0)).sentence
 
 
-def test_a_difference_that_is_real_but_small_is_called_both():
-    assert verdict(paired(5.0, 20.0)).sentence.endswith("; the difference is real, but too small to matter.")
-    assert "real" not in verdict(paired(-5.0, 20.0)).sentence
+def test_a_difference_that_excludes_0_but_is_small_is_called_both():
+    assert verdict(paired(5.0, 20.0)).sentence.endswith(
+        "; the interval excludes 0, but what it holds is too small to matter."
+    )
+    assert "excludes 0" not in verdict(paired(-5.0, 20.0)).sentence
 
 
 @pytest.mark.parametrize(
@@ -300,7 +316,7 @@ def test_no_effect_is_claimed_from_the_simultaneous_interval():
         "A"
     ]
     assert judged.interval.confidence == pytest.approx(1 - 0.05 / 3)
-    assert "98.3 % interval" in judged.sentence
+    assert "98.33 % interval" in judged.sentence
     assert "over 3 tasks" in judged.sentence
 
 

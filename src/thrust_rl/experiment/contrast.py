@@ -43,6 +43,8 @@ class PairedDifference:
     level: int
     """Seeds with no difference."""
     notes: tuple[str, ...]
+    asked: float = CONFIDENCE
+    """The confidence asked for. With too few seeds the interval attains less, which its own `confidence` says."""
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON types."""
@@ -140,6 +142,7 @@ def paired_difference(
         ahead=int(np.sum(differences > noise)),
         level=int(np.sum(np.abs(differences) <= noise)),
         notes=_notes(differences, flips, confidence),
+        asked=confidence,
     )
 
 
@@ -156,7 +159,8 @@ def _wider(differences: Float[np.ndarray, " seed"], flips: SignFlip, confidence:
     center, spread = float(np.mean(differences)), float(np.std(differences, ddof=1))
     half = t_half_width(spread, len(differences), confidence=confidence)
     low, high = min(flips.low, center - half), max(flips.high, center + half)
-    return Interval(low, high, confidence, "Student's t and inverted sign-flip test, the wider")
+    attained = min(confidence, flips.confidence)
+    return Interval(low, high, attained, "Student's t and inverted sign-flip test, the wider")
 
 
 def t_half_width(spread: float, size: int, *, confidence: float) -> float:

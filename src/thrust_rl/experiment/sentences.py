@@ -76,7 +76,7 @@ def _difference(contrast: Contrast, scale: ReturnScale | None) -> str:
         return f"{said} (too few seeds for an interval)"
     interval = paired.interval
     return (
-        f"{said} ({100 * interval.confidence:.3g} % interval {interval.low:+z.{digits}f} to"
+        f"{said} ({interval.percent} interval {interval.low:+z.{digits}f} to"
         f" {interval.high:+z.{digits}f}; p = {paired.p_value:.2g}; ahead on {paired.ahead} of {paired.num_seeds} seeds)"
     )
 
@@ -93,7 +93,7 @@ def aggregate_sentence(together: Aggregate, pair: tuple[str, str] | None) -> str
     if interval is None or together.num_seeds < MIN_SEEDS:
         seeds = "1 seed is" if together.num_seeds == 1 else f"{together.num_seeds} seeds are"
         return f"{difference}, and {seeds} too few to tell how much of it is chance, give at least {MIN_SEEDS}."
-    percent = f"{100 * interval.confidence:.3g} % interval"
+    percent = f"{interval.percent} interval"
     return f"{difference} ({percent} {interval.low:+z.2f} to {interval.high:+z.2f})."
 
 

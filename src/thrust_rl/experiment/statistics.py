@@ -67,6 +67,11 @@ class Interval:
         """Whether the value lies outside."""
         return value < self.low or value > self.high
 
+    @property
+    def percent(self) -> str:
+        """The confidence for a reader, such as "95 %"."""
+        return f"{100 * self.confidence:.4g} %"
+
     def within(self, bound: float) -> bool:
         """Whether all of it lies in [-bound, bound]."""
         return -bound <= self.low and self.high <= bound

@@ -90,5 +90,4 @@ def _amount(paired: PairedDifference, digits: int) -> str:
         return f"{value} (too few seeds for an interval)"
     low, high = paired.interval.low, paired.interval.high
     unclear = "" if paired.interval.excludes(0.0) else ", so its sign is open"
-    percent = f"{100 * paired.interval.confidence:.3g} %"
-    return f"{value} ({percent} interval {low:+z.{digits}f} to {high:+z.{digits}f}{unclear})"
+    return f"{value} ({paired.interval.percent} interval {low:+z.{digits}f} to {high:+z.{digits}f}{unclear})"

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from thrust_rl.experiment.contrast import PairedDifference
 from thrust_rl.experiment.planning import MoreSeeds, more_seeds
 from thrust_rl.experiment.scale import MIN_EFFECT, ReturnScale
-from thrust_rl.experiment.statistics import CONFIDENCE, Interval
+from thrust_rl.experiment.statistics import Interval
 
 MIN_SEEDS = 5
 
@@ -140,13 +140,11 @@ def _differs(paired: PairedDifference, together: Together | None) -> bool:
     interval = paired.interval
     if interval is None or not interval.excludes(0.0):
         return False
-    return together is None or together.p_adjusted <= 1 - interval.confidence + 1e-12
+    return together is None or together.p_adjusted <= 1 - paired.asked + 1e-12
 
 
 def _more(paired: PairedDifference, delta: float, together: Together | None) -> MoreSeeds:
-    confidence = together.simultaneous.confidence if together else CONFIDENCE
-    if not together and paired.interval is not None:
-        confidence = paired.interval.confidence
+    confidence = 1 - (1 - paired.asked) / (together.num_tasks if together else 1)
     return more_seeds(
         paired.num_seeds, mean=paired.mean, spread=paired.spread or 0.0, min_effect=delta, confidence=confidence
     )
@@ -163,11 +161,13 @@ def _sentence(verdict: Verdict, paired: PairedDifference, together: Together | N
     over = f" over {together.num_tasks} tasks" if together else ""
     after = "" if steps is None else f" after {steps:,} steps"
     evidence = (
-        f"{difference} ({100 * interval.confidence:.3g} % interval {interval.low:+z.{digits}f} to"
+        f"{difference} ({interval.percent} interval {interval.low:+z.{digits}f} to"
         f" {interval.high:+z.{digits}f}; p = {verdict.p_value:.2g}{over}; ahead on {paired.ahead} of {size} seeds)"
     )
     if verdict.kind == "does not help":
-        small = "; the difference is real, but too small to matter" if _differs(paired, together) else ""
+        small = (
+            "; the interval excludes 0, but what it holds is too small to matter" if _differs(paired, together) else ""
+        )
         return f"Memory does not help{after}: {evidence}, within ±{delta}, the smallest effect of interest{small}."
     if verdict.kind == "cannot tell yet":
         return f"Cannot tell yet whether memory helps{after}: {evidence}{_still_possible(interval, verdict)}."

@@ -69,7 +69,7 @@ def evaluation_note(condition: Condition, effect: Effect | None, min_effect: flo
     said = ["A line joins the arms of one seed."] if len(arms) > 1 else []
     said.append("Dash: mean." if not any(map(interval_of, arms)) else "Dash and bar: mean and its 95 % interval.")
     if effect:
-        bar = "diamond and bar: mean and 95 % interval" if effect.ends else "diamond: mean"
+        bar = f"diamond and bar: mean and {effect.percent} interval" if effect.ends else "diamond: mean"
         said.append(f"Right: {effect.first} minus {effect.second}, one circle per seed; {bar}.")
         said += ["Shaded: ± the smallest effect of interest."] if min_effect else []
     return " ".join(said)
@@ -144,7 +144,9 @@ def _description(arms: list[Arm], effect: Effect | None) -> str:
     if effect:
         digits = decimals(abs(effect.mean) / 20)
         interval = (
-            f", 95 % interval {effect.ends[0]:+z.{digits}f} to {effect.ends[1]:+z.{digits}f}" if effect.ends else ""
+            f", {effect.percent} interval {effect.ends[0]:+z.{digits}f} to {effect.ends[1]:+z.{digits}f}"
+            if effect.ends
+            else ""
         )
         said.append(f"{effect.first} minus {effect.second}: {effect.mean:+z.{digits}f}{interval}.")
     return " ".join(said)

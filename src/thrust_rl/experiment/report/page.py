@@ -131,7 +131,7 @@ def _effects(task: Task, places: int, name: str) -> str:
         return "\n".join([*lines, f"<p>{said}</p>"])
     band = f" Shaded: ±{task.min_effect:.{places}f}, the smallest effect of interest." if task.min_effect else ""
     lines.append(
-        f'<div class="wide">{_figure(svg, f"Circles: seeds. Diamond and bar: mean, 95 % interval.{band}")}</div>'
+        f'<div class="wide">{_figure(svg, f"Circles: seeds. Diamond and bar: mean, {found[0].percent} interval.{band}")}</div>'
     )
     lines.append(table_html(table))
     lines += [f"<p>{html.escape(each.meaning)}</p>" for each in found if each.meaning]

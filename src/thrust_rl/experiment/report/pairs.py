@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from thrust_rl.experiment.report.data import Condition, Task, ends_of
+from thrust_rl.experiment.statistics import CONFIDENCE
 
 EFFECTS = (
     ("task", "Memory effect on the task"),
@@ -36,6 +37,11 @@ class Effect:
         """Of the interval; None where there is none."""
         return ends_of(self.paired, num_seeds=self.paired["num_seeds"])
 
+    @property
+    def percent(self) -> str:
+        """What the interval is worth."""
+        return percent(self.paired)
+
 
 def effects(task: Task) -> list[Effect]:
     """The three quantities where a twin was run, else the difference on the task alone; empty without a pair."""
@@ -54,6 +60,12 @@ def effects(task: Task) -> list[Effect]:
         for (key, title), differences, meaning in zip(EFFECTS, (on_task, on_twin, hiding), said, strict=True)
         if task.twin_effects.get(key)
     ]
+
+
+def percent(paired: Mapping[str, Any]) -> str:
+    """What the interval of a `PairedDifference` is worth, such as "95 %": with 5 seeds it is less."""
+    shown = ends_of(paired, num_seeds=paired["num_seeds"]) is not None
+    return f"{100 * (paired['interval']['confidence'] if shown else CONFIDENCE):.4g} %"
 
 
 def effect_on(task: Task, condition: Condition) -> Effect | None:

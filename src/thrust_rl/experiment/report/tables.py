@@ -2,11 +2,11 @@
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thrust_rl.experiment.report.data import Arm, Condition, Result, Task, ends_of
-from thrust_rl.experiment.report.pairs import effects
+from thrust_rl.experiment.report.pairs import effects, percent
 from thrust_rl.experiment.verdict import MIN_SEEDS, decimals
 
 NONE = "–"
@@ -68,10 +68,7 @@ def effects_table(task: Task, places: int) -> Table | None:
         return None
     rows = tuple((each.title, *_paired(each.paired, places)) for each in found)
     names = f"{found[0].first} minus {found[0].second}"
-    return Table(f"{names}, by seed", ("quantity", *PAIRED), rows)
-
-
-PAIRED = ("mean", "95 % interval", "p", "ahead")
+    return Table(f"{names}, by seed", ("quantity", *_paired_columns([each.paired for each in found])), rows)
 
 
 def contrasts_table(task: Task, places: int) -> Table | None:
@@ -87,7 +84,8 @@ def contrasts_table(task: Task, places: int) -> Table | None:
                 estimate(better["value"], ends_of(better, num_seeds=seeds), 2),
             )
         )
-    columns = ("pair", *PAIRED, "unpaired difference", "probability of improvement")
+    paired = _paired_columns([each["paired"] for each in task.contrasts])
+    columns = ("pair", *paired, "unpaired difference", "probability of improvement")
     return Table(f"Pairs of arms on {task.label}", columns, tuple(rows)) if rows else None
 
 
@@ -148,6 +146,10 @@ def _of_seeds(summary: Mapping[str, Any] | None, field: str, places: int) -> str
     if summary is None:
         return NONE
     return estimate(summary[field]["value"], ends_of(summary[field], num_seeds=summary["num_seeds"]), places)
+
+
+def _paired_columns(paired: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    return "mean", f"{' or '.join(dict.fromkeys(map(percent, paired)))} interval", "p", "ahead"
 
 
 def _paired(paired: Mapping[str, Any], places: int) -> tuple[str, ...]:
