@@ -37,6 +37,17 @@ class Telling(gymnasium.Env):
         return np.array([self.tag, self.time, action], np.float32)
 
 
+class Lottery(Telling):
+    """Episodes of one step that pay their tag: what an episode gives is the seed's doing alone."""
+
+    def __init__(self):
+        super().__init__(ends=1)
+
+    def step(self, action):
+        obs, _, *rest = super().step(action)
+        return obs, self.tag, *rest
+
+
 class Failing(Telling):
     """Fails at one step of its life: in the way that is asked for."""
 
@@ -64,6 +75,12 @@ class Failing(Telling):
                 return obs, reward, terminated, info
             case "exit":
                 raise SystemExit(3)
+            case "unprintable":
+                raise Unprintable
+            case "surrogate":
+                raise RuntimeError("no \udc80\nbyte")
+            case "interrupt":
+                raise KeyboardInterrupt
             case "die":
                 os._exit(7)
             case "killed":
@@ -71,6 +88,20 @@ class Failing(Telling):
             case "hang":
                 time.sleep(3600)
         return obs, reward, terminated, truncated, info
+
+
+class Unprintable(Exception):
+    """Has no message that could be shown."""
+
+    def __str__(self):
+        raise ValueError("no words")
+
+
+class FailingAtClose(Telling):
+    """Works until it is closed."""
+
+    def close(self):
+        raise RuntimeError("the door is stuck")
 
 
 class FailingOnce(Failing):

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from host_envs_for_tests import Failing, FailingOnce, Masked, Telling
+from host_envs_for_tests import Failing, FailingAtClose, FailingOnce, Masked, Telling
 from thrust_rl.config import ArmConfig, ConfigError, PPOConfig, TrainConfig
 from thrust_rl.envs import workers
 from thrust_rl.envs.faults import EnvError
@@ -32,6 +32,8 @@ FAULTS = {
     "range": "outside its space.*--allow-out-of-range",
     "reward": "reward is inf",
     "exit": "it raised SystemExit: 3",
+    "unprintable": r"it raised Unprintable: \(its message cannot be read\)",
+    "surrogate": "it raised RuntimeError: no \udc80 byte",
     "four values": r"expected 5, got 4\); step\(\) must return observation, reward, terminated, truncated and info",
 }
 
@@ -70,6 +72,19 @@ def test_a_faulty_environment_is_replaced_where_that_is_asked_for(how):
     # Environment 1: four steps; the fifth failed, so its reward is 0 and the episode is over; then 4 + 4 + 3 more.
     assert result.curve.episodes == 4 + 4
     assert np.isfinite(result.curve.mean_return).all()
+
+
+@pytest.mark.parametrize("how", ["surrogate", "interrupt", "unprintable"])
+def test_a_process_says_whatever_its_environment_raised(how):
+    said = {"surrogate": "RuntimeError: no . byte", "interrupt": "KeyboardInterrupt", "unprintable": "Unprintable"}[how]
+    with pytest.raises(EnvError, match=f"environment [01] at step 5: it raised {said}"):
+        run(functools.partial(Failing, how, at=5), workers=2)
+
+
+@pytest.mark.filterwarnings("default")
+def test_an_environment_that_fails_at_its_close_was_trained_all_the_same():
+    with pytest.warns(UserWarning, match="environment 1 at its close: it raised RuntimeError: the door is stuck"):
+        assert run(FailingAtClose).steps == 32
 
 
 DEATHS = {

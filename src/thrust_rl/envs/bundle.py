@@ -98,9 +98,9 @@ class Bundle(gymnasium.Env[Any, Any]):
         """What came of a call, or the fault that ended it."""
         try:
             result, frames, _, _ = call()
-        except (Exception, SystemExit) as error:  # noqa: BLE001  # building may fail in any way
+        except BaseException as error:  # noqa: BLE001  # whatever it is, the parent has to hear of it
             known = error if isinstance(error, EnvError) else env_error(self._first, step, fault_of(error))
-            message = str(known).encode()[:FAULT_BYTES]
+            message = str(known).encode(errors="replace")[:FAULT_BYTES]
             self._last["fault"][: len(message)] = np.frombuffer(message, np.uint8)
             return self._last
         assert self._batch is not None

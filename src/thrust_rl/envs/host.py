@@ -1,6 +1,7 @@
 """Any Gymnasium environments as a batch: a Python loop over them."""
 
 import contextlib
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -113,9 +114,12 @@ class HostBatch:
         return StepResult(self._copy(), rewards.copy(), terminated.copy(), truncated.copy(), _gathered(self._infos))
 
     def close(self) -> None:
-        """Close every environment."""
-        for env in self._envs:
-            env.close()
+        """Close every environment; one that fails at this has given all it had to give, and is only warned of."""
+        for i, env in enumerate(self._envs):
+            try:
+                env.close()
+            except Exception as error:  # noqa: BLE001  # an environment may raise anything
+                warnings.warn(f"environment {self._first + i} at its close: {fault_of(error)}", stacklevel=2)
 
     def _reset(self, wanted: Sequence[int], seeds: Mapping[int, int]) -> None:
         """Reset some environments; those that fail are replaced and reset again."""

@@ -1,6 +1,7 @@
 """Gymnasium environments as something to train on: how to build them, and who steps them."""
 
 import dataclasses
+import contextlib
 import functools
 import math
 from collections.abc import Callable
@@ -180,7 +181,8 @@ def _spaces(task: HostTask) -> Found:
         info = _first_info(env, task.name)  # before the spaces are read: a reset may change them
         return _found(env.observation_space, env.action_space, info)
     finally:
-        env.close()
+        with contextlib.suppress(Exception):  # it has said what it was built for
+            env.close()
 
 
 @functools.lru_cache(maxsize=64)
@@ -191,7 +193,8 @@ def _vector_spaces(task: VectorTask) -> Found:
         info = _first_info(vector, task.name)
         return _found(vector.single_observation_space, vector.single_action_space, info)
     finally:
-        vector.close()
+        with contextlib.suppress(Exception):
+            vector.close()
 
 
 def _first_info(env: Any, name: str) -> dict[str, Any]:

@@ -28,7 +28,7 @@ CLOSE_TIMEOUT = 5.0  # seconds
 START_TIMEOUT = 300.0  # seconds, to build environments and begin them
 MAX_DEATHS = 100  # of one worker: then it is no accident
 MAX_DEATHS_IN_A_ROW = 3  # without a step in between: then it is none either
-FAILURES = (EOFError, OSError, multiprocessing.TimeoutError)  # of a process that is talked to
+FAILURES = (EOFError, OSError, multiprocessing.TimeoutError, gymnasium.error.Error)  # of a process that is talked to
 
 
 class SteppedByWorkers:
@@ -189,7 +189,7 @@ class _Worker:
         """Let the environments close: the answer comes before the process ends."""
         if self._vector is None:
             return
-        with contextlib.suppress(*FAILURES, gymnasium.error.Error):
+        with contextlib.suppress(*FAILURES):
             if self._sent:
                 self._vector.step_wait(timeout=CLOSE_TIMEOUT)
             self._vector.call_async("shut")
@@ -200,7 +200,7 @@ class _Worker:
         if vector is None:
             return
         if patience:
-            with contextlib.suppress(*FAILURES, gymnasium.error.Error):
+            with contextlib.suppress(*FAILURES):
                 vector.call_wait(timeout=patience)
         vector.closed = True
         for process in vector.processes:
