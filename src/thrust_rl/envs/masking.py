@@ -40,4 +40,4 @@ class MaskInObservation(gymnasium.Wrapper[Any, Any, Any, Any]):
             if not is_over:
                 raise ValueError("info has no action_mask: an environment that ever reports one must always do so")
             mask = np.ones(length, np.int8)
-        return {"obs": obs, MASK_KEY: np.asarray(mask).astype(np.int8)}
+        return {"obs": obs, MASK_KEY: np.asarray(mask)}

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from thrust_rl.config import ConfigError
 from thrust_rl.envs.core import FunctionalEnv, ObservationModel
+from thrust_rl.envs.faults import require_kept
 from thrust_rl.envs.host_sensor import HostSensor, stream_key_data
 from thrust_rl.envs.observation.names import coordinate_names, names_after
 from thrust_rl.envs.observation.relay import Relay
@@ -98,7 +99,9 @@ class PartialObservation(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructo
         return seen, reward, terminated, truncated, info
 
     def _seen(self, obs: Any, info: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        given = obs if self._key is None else obs[self._key]
+        given = np.asarray(obs if self._key is None else obs[self._key])
+        if given.dtype != self._dtype and np.issubdtype(self._dtype, np.integer):
+            require_kept(given, self._dtype)  # or 300 would be the byte 44 before anybody could look at it
         relayed, blank = self._sensor.relay(np.asarray(given, self._dtype), bool(info.get("blank", False)))
         seen = np.array(relayed)  # a copy: what is remembered is not the caller's to change
         return seen if self._key is None else {**obs, self._key: seen}, {**info, "blank": blank}

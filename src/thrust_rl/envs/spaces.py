@@ -85,7 +85,10 @@ class Choices:
 
     def take(self, value: Any) -> NDArray[np.int32]:
         """Counted from 0."""
-        return np.asarray(np.asarray(value, np.int32) - np.array(self.starts, np.int32).reshape(self.shape))
+        counted = np.asarray(value, np.int32)
+        if not any(self.starts):  # nearly always, and at every step
+            return counted
+        return np.asarray(counted - np.array(self.starts, np.int32).reshape(self.shape))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Gymnasium environments as something to train on: how to build them, and who steps them."""
 
-import dataclasses
 import contextlib
+import dataclasses
 import functools
 import math
 from collections.abc import Callable
