@@ -44,6 +44,7 @@ def arm(*curves, name="lstm"):
         ([np.append(np.linspace(20, 200, 239), 190.0)] * 3, False),  # 18 a tenth: less than δ
         ([np.linspace(0, 480, 240)] * 3, False),  # nowhere to go
         ([np.full(240, 160.0)] * 3, False),
+        ([np.concatenate([np.full(150, 450.0), np.full(60, 100.0), np.linspace(100, 440, 30)])] * 3, False),  # recovers
         ([[20.0], []], False),
     ],
 )

@@ -11,9 +11,10 @@ from thrust_rl.experiment.scale import ReturnScale
 def still_improving(arm: ArmResult, *, scale: ReturnScale, min_effect: float) -> bool:
     """Whether an arm's learning curves were still rising at their ends.
 
-    They were if, averaged over the seeds, the last tenth of the curve lies more than δ above the tenth before it; or if
-    in more than half of the runs the last point of the curve is higher than all before it, which also shows where a
-    budget is so short that nothing rises by as much. An arm within δ of a known highest return has no way to go.
+    They were if, in more than half of the runs, the mean over the last tenth of the curve is more than δ above
+    that over every tenth before; or the last point is higher than all before it, which also shows where a budget is so short
+    that nothing rises by as much. What recovers from a collapse does not count: it was there before. An arm within δ
+    of a known highest return has no way to go.
 
     Args:
         arm: with its runs.
@@ -26,8 +27,8 @@ def still_improving(arm: ArmResult, *, scale: ReturnScale, min_effect: float) ->
     reached = float(np.mean([curve[-1] for curve in curves]))
     if scale.source == "environment" and reached >= scale.high - min_effect:
         return False
-    highest_last = sum(bool(curve[-1] > curve[:-1].max()) for curve in curves)
-    return float(np.mean([_rise(curve) for curve in curves])) > min_effect or 2 * highest_last > len(curves)
+    rising = sum(_gain(curve) > min_effect or curve[-1] > curve[:-1].max() for curve in curves)
+    return bool(2 * rising > len(curves))
 
 
 def levelling_notes(arms: Sequence[ArmResult], *, scale: ReturnScale, min_effect: float) -> tuple[str, ...]:
@@ -41,7 +42,8 @@ def levelling_notes(arms: Sequence[ArmResult], *, scale: ReturnScale, min_effect
     )
 
 
-def _rise(curve: np.ndarray) -> float:
-    """Mean of the last tenth of a curve's points, at least one, minus that of as many before."""
+def _gain(curve: np.ndarray) -> float:
+    """Mean of the last tenth of a curve's points, at least one, minus the highest mean of as many before."""
     size = max(1, len(curve) // 10)
-    return float(curve[-size:].mean() - curve[-2 * size : -size].mean())
+    tenths = curve[len(curve) % size :].reshape(-1, size).mean(axis=1)
+    return float(tenths[-1] - tenths[:-1].max())
