@@ -1,5 +1,6 @@
 """The report says what the data say, opens offline, takes any text for text, and copes with what is missing."""
 
+import dataclasses
 import html.parser
 import json
 import re
@@ -289,6 +290,29 @@ def test_too_few_seeds_get_numbers_without_intervals():
     assert not any("[" in cell for row in page.rows if len(row) > 2 for cell in row)
     assert page.text("figcaption").count("Dash: mean.") == 2
     assert page.text("figcaption").count("too few for an interval") == 2
+
+
+def with_twin_of(name, *observe):
+    """A comparison on an environment behind observation models, and on the same without them."""
+    made = comparison(envs=(EnvSpec(name, observe=observe),), twin=True, points=9)
+    task = made.tasks[0]
+    twin = dataclasses.replace(task.conditions[1], environment=EnvSpec(name, observe=observe, twin=True))
+    return dataclasses.replace(made, tasks=(dataclasses.replace(task, conditions=(task.task, twin)),))
+
+
+def test_a_twin_that_may_hide_something_is_not_called_fully_observable():
+    made = with_twin_of("my_module:MyEnv", "mask:1", "noise:0.1")
+    note = (
+        "The twin of my_module:MyEnv|mask:1|noise:0.1 is it without the observation models mask:1 and noise:0.1; what"
+        " my_module:MyEnv itself hides stays hidden there."
+    )
+    for said in (page_of(made).text("body"), report_markdown(read(made), pictures=[])):
+        assert "fully observable" not in said and "nothing is hidden" not in said
+        assert "without the observation models mask:1 and noise:0.1" in said
+        assert said.count(note) + said.count(text(note)) == 1
+    known = with_twin_of("gymnasium:CartPole-v1", "mask:1")
+    assert "fully observable twin" in page_of(known).text("body")
+    assert not [said for said in known.sentences if "stays hidden" in said]
 
 
 @pytest.mark.parametrize(("seeds", "percent"), [(5, "93.75 %"), (6, "95 %"), (3, "95 %")])

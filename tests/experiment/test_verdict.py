@@ -395,6 +395,14 @@ def test_the_three_sentences_say_what_each_number_means_and_whether_its_sign_is_
     assert rest_says.endswith("is the part of the effect that is due to what the observation hides.")
 
 
+def test_on_a_twin_that_may_hide_something_no_sentence_says_that_nothing_is_hidden():
+    lacks = "the observation model mask:1"
+    _, twin_says, rest_says = twin_effects((LSTM, MLP), (TWIN_LSTM, TWIN_MLP), min_effect=25.0, without=lacks).sentences
+    assert twin_says.startswith("On its twin, without the observation model mask:1, it scores +3.3")
+    assert "nothing" not in twin_says
+    assert rest_says.endswith("is the part of the effect that is due to the observation model mask:1.")
+
+
 def test_with_too_few_seeds_the_sentences_give_no_interval():
     few = [scores(arm.name, arm.scores[:3]) for arm in (LSTM, MLP, TWIN_LSTM, TWIN_MLP)]
     sentences = twin_effects(tuple(few[:2]), tuple(few[2:]), min_effect=25.0).sentences

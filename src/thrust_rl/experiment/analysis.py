@@ -13,6 +13,7 @@ from thrust_rl.experiment.family import TaskScores, decide_together
 from thrust_rl.experiment.levelling import levelling_notes
 from thrust_rl.experiment.scale import ReturnScale, return_scale
 from thrust_rl.experiment.twin import TwinEffects, twin_effects
+from thrust_rl.experiment.unhidden import without
 from thrust_rl.experiment.verdict import Verdict
 
 About = Literal["verdict", "memory alone", "other"]
@@ -157,7 +158,10 @@ def _twin_effects(task: TaskResult, pair: tuple[str, str] | None, min_effect: fl
     if not seeds or scale is None:
         return None
     scores = [(arms[0].scores(seeds), arms[1].scores(seeds)) for arms in (on_task, on_twin)]
-    return twin_effects(scores[0], scores[1], min_effect=scale.min_effect(min_effect))
+    spec = task.task.environment
+    return twin_effects(
+        scores[0], scores[1], min_effect=scale.min_effect(min_effect), without=without(spec.name, spec.observe)
+    )
 
 
 def _aggregate(comparison: Comparison, pair: tuple[str, str] | None) -> Aggregate | None:

@@ -8,6 +8,7 @@ from thrust_rl.experiment.beforehand import beforehand
 from thrust_rl.experiment.comparison import Comparison, TaskResult
 from thrust_rl.experiment.contrast import Contrast
 from thrust_rl.experiment.scale import ReturnScale
+from thrust_rl.experiment.unhidden import without
 from thrust_rl.experiment.verdict import MIN_SEEDS, decimals
 
 if TYPE_CHECKING:
@@ -100,6 +101,11 @@ def aggregate_sentence(together: Aggregate, pair: tuple[str, str] | None) -> str
 def _warnings(comparison: Comparison) -> list[str]:
     """What a reader of the numbers has to know."""
     said = []
+    for spec in (task.task.environment for task in comparison.tasks if task.twin is not None):
+        if lacks := without(spec.name, spec.observe):
+            said.append(
+                f"The twin of {spec.label} is it without {lacks}; what {spec.name} itself hides stays hidden there."
+            )
     fed = [arm.name for arm in comparison.arms if arm.arm.previous_action or arm.arm.previous_reward]
     if fed:
         said.append(f"Fed with their previous action or reward, a memory channel of its own: {', '.join(fed)}.")

@@ -33,6 +33,7 @@ def twin_effects(
     twin: tuple[ArmScores, ArmScores],
     *,
     min_effect: float,
+    without: str | None = None,
     confidence: float = CONFIDENCE,
     seed: int = 0,
 ) -> TwinEffects:
@@ -42,6 +43,7 @@ def twin_effects(
         task: the memory arm and the memoryless arm on the task.
         twin: the same arms on its fully observable twin.
         min_effect: smallest effect of interest, as a return; only the number of decimals printed depends on it.
+        without: what the twin lacks, where it is not known to hide nothing; the sentences then claim no more.
         confidence: of every interval.
         seed: of the bootstrap, and of drawn sign patterns.
 
@@ -70,14 +72,25 @@ def twin_effects(
     on_twin = np.array([by_seed[one] for one in seeds])
     measured = (on_task, on_twin, on_task - on_twin)
     effects = [paired_difference(each, confidence=confidence, seed=seed) for each in measured]
-    return TwinEffects(effects[0], effects[1], effects[2], _sentences(effects, names[0], decimals(min_effect)))
+    return TwinEffects(effects[0], effects[1], effects[2], _sentences(effects, names[0], decimals(min_effect), without))
 
 
-def _sentences(effects: list[PairedDifference], names: list[str], digits: int) -> tuple[str, str, str]:
+def _sentences(
+    effects: list[PairedDifference], names: list[str], digits: int, without: str | None
+) -> tuple[str, str, str]:
     task, twin, hiding = (_amount(each, digits) for each in effects)
     memory, memoryless = names
+    on_task = (
+        f"On the task, {memory} scores {task} against {memoryless}: what memory is worth here, for whatever reason."
+    )
+    if without is not None:
+        return (
+            on_task,
+            f"On its twin, without {without}, it scores {twin}: what memory is worth there, for whatever reason.",
+            f"The difference, {hiding}, is the part of the effect that is due to {without}.",
+        )
     return (
-        f"On the task, {memory} scores {task} against {memoryless}: what memory is worth here, for whatever reason.",
+        on_task,
         f"On its twin, where nothing is hidden, it scores {twin}: what the recurrent network costs or brings when there"
         f" is nothing to remember.",
         f"The difference, {hiding}, is the part of the effect that is due to what the observation hides.",

@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from thrust_rl.config import require
 from thrust_rl.experiment.statistics import ArmScores, summarize
+from thrust_rl.experiment.unhidden import without
 from thrust_rl.experiment.verdict import MIN_SEEDS
 
 
@@ -170,9 +171,11 @@ def _task(data: Mapping[str, Any]) -> Task:
 
 def _condition(data: Mapping[str, Any], label: str) -> Condition:
     name = str(data.get("name", "task"))
-    title = f"{label}, fully observable twin" if name == "twin" else label
+    environment = data.get("environment") or {}
+    lacks = without(str(environment.get("name", "")), environment.get("observe") or ())
+    title = f"{label}, {f'without {lacks}' if lacks else 'fully observable twin'}" if name == "twin" else label
     arms = tuple(_arm(arm, given) for arm, given in (data.get("arms") or {}).items())
-    return Condition(name, title, data.get("environment") or {}, arms)
+    return Condition(name, title, environment, arms)
 
 
 def _arm(name: str, data: Mapping[str, Any]) -> Arm:

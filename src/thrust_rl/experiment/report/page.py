@@ -130,9 +130,8 @@ def _effects(task: Task, places: int, name: str) -> str:
         said = "No difference is reported: it takes two arms with finished seeds in common."
         return "\n".join([*lines, f"<p>{said}</p>"])
     band = f" Shaded: ±{task.min_effect:.{places}f}, the smallest effect of interest." if task.min_effect else ""
-    lines.append(
-        f'<div class="wide">{_figure(svg, f"Circles: seeds. Diamond and bar: mean, {found[0].percent} interval.{band}")}</div>'
-    )
+    caption = f"Circles: seeds. Diamond and bar: mean, {found[0].percent} interval.{band}"
+    lines.append(f'<div class="wide">{_figure(svg, caption)}</div>')
     lines.append(table_html(table))
     lines += [f"<p>{html.escape(each.meaning)}</p>" for each in found if each.meaning]
     if pairs is not None and (len(pairs.rows) > 1 or len(found) == 1):
