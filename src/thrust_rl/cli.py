@@ -46,7 +46,8 @@ class Compare:
     arms: tuple[str, ...] = ("lstm", "mlp")
     """Arms to compare: lstm, gru, lstm-reset (the lstm with its memory emptied at every step), mlp, framestack:K (the
     mlp fed with K frames), module:name (an ArmConfig of your own); +action and +reward feed the previous ones, as in
-    lstm+action."""
+    lstm+action. The verdict is about the first with memory and the first without: rather one that stacks no frames,
+    and rather framestack than a reset arm."""
     seeds: int = 10
     """How many seeds each arm gets; the same ones in every arm. With fewer than 5 no verdict is given."""
     seed: int = 0

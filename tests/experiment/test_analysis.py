@@ -20,6 +20,7 @@ def arms(*names):
         (("lstm", "mlp"), ("lstm", "mlp")),
         (("mlp", "gru", "lstm"), ("gru", "mlp")),
         (("lstm", "lstm-reset", "framestack:4"), ("lstm", "framestack:4")),
+        (("lstm", "gru", "framestack:4", "lstm-reset", "mlp+action", "mlp"), ("lstm", "mlp+action")),
         (("lstm-reset", "lstm"), ("lstm", "lstm-reset")),
         (("lstm", "gru"), None),
         (("mlp", "lstm-reset"), None),

@@ -56,7 +56,10 @@ def remembers(arm: ArmConfig) -> bool:
 
 
 def verdict_pair(arms: Sequence[ArmConfig]) -> tuple[str, str] | None:
-    """The first arm with memory and the first without; one whose memory is emptied stands in for the second at need.
+    """The first arm with memory and the first without.
+
+    One that stacks frames remembers a little in its own way, so it stands in for the second only at need, and one whose
+    memory is emptied only where there is neither.
 
     Example:
         >>> from thrust_rl.config import arm_from
@@ -64,8 +67,8 @@ def verdict_pair(arms: Sequence[ArmConfig]) -> tuple[str, str] | None:
         ('gru', 'mlp')
     """
     memory = [arm.name for arm in arms if remembers(arm)]
-    without = [arm.name for arm in arms if not arm.has_memory] + [arm.name for arm in arms if arm.reset_memory]
-    return (memory[0], without[0]) if memory and without else None
+    others = sorted((arm for arm in arms if not remembers(arm)), key=lambda arm: (arm.has_memory, arm.frame_stack > 1))
+    return (memory[0], others[0].name) if memory and others else None
 
 
 def analyse(comparison: Comparison) -> Analysis:

@@ -12,9 +12,9 @@ def still_improving(arm: ArmResult, *, scale: ReturnScale, min_effect: float) ->
     """Whether an arm's learning curves were still rising at their ends.
 
     They were if, in more than half of the runs, the mean over the last tenth of the curve is more than δ above
-    that over every tenth before; or the last point is higher than all before it, which also shows where a budget is so short
-    that nothing rises by as much. What recovers from a collapse does not count: it was there before. An arm within δ
-    of a known highest return has no way to go.
+    that over every tenth before; or the last point is higher than all before it, which also shows where a budget is
+    so short that nothing rises by as much. What recovers from a collapse does not count: it was there before.
+    An arm within δ of a known highest return has no way to go.
 
     Args:
         arm: with its runs.

@@ -7,8 +7,8 @@ from thrust_rl.experiment.report.pairs import effects
 from thrust_rl.experiment.report.tables import NONE, Table, digits, estimate, signed_estimate
 
 NOTE = (
-    "Intervals: 95 %; that of an effect is the one that decides (93.75 % with 5 seeds), and where memory does not help it"
-    " holds for all tasks at once. p: sign-flip test, after Holm's correction over the tasks."
+    "Intervals: 95 %; that of an effect is the one that decides (93.75 % with 5 seeds), and where memory does not help"
+    " it holds for all tasks at once. p: sign-flip test, after Holm's correction over the tasks."
 )
 
 
