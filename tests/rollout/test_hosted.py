@@ -1,5 +1,6 @@
 """Acting on the host: one rollout, whoever steps the environments and whichever way they reset."""
 
+import dataclasses
 import functools
 
 import gymnasium
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 
-from host_envs_for_tests import Masked, Telling
+from host_envs_for_tests import Failing, Masked, Telling
 from thrust_rl.config import ArmConfig, ConfigError, PPOConfig, TrainConfig
 from thrust_rl.envs.task import HostTask, VectorTask
 from thrust_rl.policies.inputs import Task
@@ -51,6 +52,13 @@ def collected(task, config=CONFIG, arm=ARM, windows=1):
 
 def vector_of(make_env, mode, num_envs):
     return SyncVectorEnv([make_env] * num_envs, autoreset_mode=mode)
+
+
+def stepped(make_env, mode):
+    """One by one where there is no autoreset mode, else as a vector environment."""
+    if mode is None:
+        return HostTask("one by one", make_env)
+    return VectorTask("vector", lambda n: vector_of(make_env, mode, n))
 
 
 class BothAtOnce(Telling):
@@ -130,15 +138,82 @@ def test_all_autoreset_modes_give_the_same_transitions_and_targets(separate, how
 @pytest.mark.parametrize("mode", [None, *AutoresetMode], ids=str)
 def test_what_ends_in_both_ways_terminates(mode):
     """Its successor is worth nothing, and nobody ever sees both flags."""
-    separate = HostTask("both", BothAtOnce)
-    task = separate if mode is None else VectorTask("both", lambda n: vector_of(BothAtOnce, mode, n))
-    (window,) = collected(task)
+    (window,) = collected(stepped(BothAtOnce, mode))
     assert window.rollout.terminated.sum(axis=1).tolist() == [4 if mode == AutoresetMode.NEXT_STEP else 5] * 3
     assert not window.rollout.truncated.any()
 
 
-def test_returns_are_sums_of_raw_rewards_over_window_ends(separate):
-    windows = collected(HostTask("mixed", Mixed), windows=3)
+class PayingForResets(VectorWrapper):
+    """Says 100 as the reward of a step that only resets."""
+
+    def reset(self, **kwargs):
+        self.ended = np.zeros(self.num_envs, bool)
+        return self.env.reset(**kwargs)
+
+    def step(self, actions):
+        obs, reward, terminated, truncated, info = self.env.step(actions)
+        reward, self.ended = np.where(self.ended, 100.0, reward), terminated | truncated
+        return obs, reward, terminated, truncated, info
+
+
+def test_what_a_reset_pays_is_neither_learned_nor_reported():
+    plain, paying = (
+        collected(VectorTask("mixed", lambda n, wrap=wrap: wrap(vector_of(Mixed, AutoresetMode.NEXT_STEP, n))))
+        for wrap in (lambda vector: vector, PayingForResets)
+    )
+    assert not plain[0].rollout.valid.all()
+    jax.tree.map(np.testing.assert_array_equal, paying, plain)
+
+
+@pytest.mark.parametrize("mode", [None, *AutoresetMode], ids=str)
+def test_moments_are_those_of_the_frames_that_are_acted_on(mode):
+    """No final frame counts, not even where it takes a step of the window; the frame to act on next does."""
+    config = dataclasses.replace(CONFIG, ppo=dataclasses.replace(CONFIG.ppo, normalize_obs=True))
+    task = stepped(Mixed, mode)
+    envs, what = task.start(config.num_envs), Task.of(task, ARM)
+    policy = jax.jit(initial_learner, static_argnums=(0, 1))(what, config, jax.random.key(3)).policy
+    seen, step, begin = [], envs.step, envs.begin
+
+    def telling_begin(seed):
+        frames = begin(seed)
+        seen.append((frames.obs.copy(), np.ones(len(frames.obs), bool)))
+        return frames
+
+    def telling_step(actions):
+        hosted = step(actions)
+        over = hosted.result.over
+        acted_on = ~over if mode == AutoresetMode.NEXT_STEP else np.ones_like(over)
+        seen.append((hosted.frames.obs.copy(), acted_on))
+        return hosted
+
+    envs.begin, envs.step = telling_begin, telling_step
+    try:
+        collector = HostCollector(envs, what, policy, config, seed=3)
+        collector.collect(policy)
+    finally:
+        envs.close()
+    frames = np.concatenate([obs[acted_on] for obs, acted_on in seen]).astype(np.float64)
+    assert collector.moments.count == len(frames)
+    np.testing.assert_allclose(collector.moments.mean, frames.mean(axis=0), rtol=1e-5)
+    np.testing.assert_allclose(collector.moments.var, frames.var(axis=0), rtol=1e-4)
+
+
+def test_the_step_of_a_fault_is_a_truncation_without_reward():
+    """Its last frame is the last one without a fault; the frame to act on next opens the replacement's episode."""
+    task = HostTask("failing", functools.partial(Failing, "raise", at=6, limit=9), on_env_error="restart")
+    (window,) = collected(task)
+    rollout, at = window.rollout, 5
+    assert rollout.truncated[:, at].all() and not rollout.terminated.any()
+    assert (rollout.reward[:, at] == 0.0).all() and (rollout.reward[:, :at] > 0.0).all()
+    assert rollout.episode_start[:, at + 1].all() and not rollout.episode_start[:, 1 : at + 1].any()
+    assert (rollout.obs.obs[:, at, 1] == at).all() and (rollout.obs.obs[:, at + 1, 1] == 0.0).all()
+    earned = rollout.reward[:, :at].sum(axis=1) / CONFIG.ppo.reward_scale
+    np.testing.assert_allclose(window.episode_return[at], earned, rtol=1e-5)
+
+
+@pytest.mark.parametrize("mode", [None, *AutoresetMode], ids=str)
+def test_returns_are_sums_of_raw_rewards_over_window_ends(mode):
+    windows = collected(stepped(Mixed, mode), windows=3)
     reward = np.concatenate([window.rollout.reward for window in windows], axis=1) / 0.01
     over = np.concatenate([w.rollout.terminated | w.rollout.truncated for w in windows], axis=1)
     reported = np.concatenate([window.episode_return for window in windows]).T
