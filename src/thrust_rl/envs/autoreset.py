@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from thrust_rl.config import require
 from thrust_rl.envs.batch import Frames, StepResult
-from thrust_rl.envs.faults import Bounds, Fault, env_error, faulty_rows
+from thrust_rl.envs.faults import Bounds, EnvError, Fault, env_error, faulty_rows, taken_part
+from thrust_rl.envs.guarded import Guarded
 from thrust_rl.envs.hosted import Hosted
-from thrust_rl.envs.spaces import MASK_KEY, ObsSpec
+from thrust_rl.envs.spaces import MASK_KEY, ObsSpec, Part
 
 Infos = dict[str, Any]
 
@@ -42,20 +43,20 @@ class SteppedVector:
         mask_in_info: bool = False,
     ) -> None:
         self._vector, self._spec, self._bounds, self._mask_in_info = vector, spec, bounds, mask_in_info
-        self._mode = autoreset_mode(vector)
+        self._mode, self._guarded = autoreset_mode(vector), Guarded(vector)
         self._ended = np.zeros(vector.num_envs, bool)  # by the last step
         self._steps = 0
 
     def begin(self, seed: int) -> Frames:
         """Reset every environment with a seed of its own."""
-        obs, info = self._vector.reset(seed=self._seed(seed))
+        obs, info = self._guarded.call(self._steps, self._vector.reset, seed=self._seed(seed))
         self._ended[:] = False
         return self._checked(Frames(self._taken(obs, info), self._info(info)), self._ended)
 
     def step(self, actions: NDArray[Any]) -> Hosted:
         """Step; what resets, resets."""
         self._steps += 1
-        raw, reward, terminated, truncated, info = self._vector.step(actions)
+        raw, reward, terminated, truncated, info = self._guarded.call(self._steps, self._vector.step, actions)
         terminated, truncated = np.array(terminated, bool), np.array(truncated, bool)
         np.greater(truncated, terminated, out=truncated)  # what ends in both ways, terminates
         over, before = terminated | truncated, self._ended
@@ -82,12 +83,13 @@ class SteppedVector:
 
     def close(self) -> None:
         """Close the vector environment."""
-        self._vector.close()
+        self._guarded.close()
 
     def _reset_where(self, over: NDArray[np.bool_], current: Frames) -> Frames:
         if not over.any():
             return current
-        obs, info = self._vector.reset(options={"reset_mask": over.copy()})
+        wanted = {"reset_mask": over.copy()}
+        obs, info = self._guarded.call(self._steps, self._vector.reset, options=wanted)
         fresh = Frames(self._taken(obs, info), self._info(info))
         return Frames(_chosen(over, fresh.obs, current.obs), _merged(over, fresh.info, current.info))
 
@@ -96,13 +98,13 @@ class SteppedVector:
         if not over.any():
             return frames
         if "final_obs" not in info:
-            raise Fault("episodes ended, but there is no final_obs in its info: a same-step autoreset must give it")
+            raise self._fault("episodes ended, but there is no final_obs in info: a same-step autoreset must give it")
         obs = jax.tree.map(np.copy, frames.obs)
         parts = self._spec.leaves(obs)
         for i in np.flatnonzero(over).tolist():
-            final = self._spec.leaves(self._with_mask(_row(info["final_obs"], i), None))
+            final = self._leaves(self._with_mask(_row(info["final_obs"], i), None))
             for part, values, value in zip(self._spec.parts, parts, final, strict=True):
-                values[i] = part.take(value)
+                values[i] = self._part(i, part, value)
         blank = frames.info["blank"].copy()
         final_info = info.get("final_info", {})
         blank[over] = np.asarray(final_info.get("blank", np.zeros_like(blank)), bool)[over]
@@ -115,18 +117,39 @@ class SteppedVector:
         return frames
 
     def _rewards(self, reward: Any) -> NDArray[np.float32]:
-        rewards = np.asarray(reward, np.float32)
+        rewards, count = np.asarray(reward, np.float32), self._vector.num_envs
+        if rewards.shape != (count,):
+            raise self._fault(f"its rewards have shape {rewards.shape}: every step must give {count} numbers")
         for i in np.flatnonzero(~np.isfinite(rewards)).tolist():
             raise env_error(i, self._steps, f"its reward is {rewards[i]}: it must be finite")
         return rewards
 
     def _taken(self, obs: Any, info: Infos) -> Any:
         """A batch of observations as the arrays of the spec; copied, since Gymnasium may write into its own again."""
-        values = self._spec.leaves(self._with_mask(obs, info))
-        parts = [
-            np.array([part.take(row) for row in rows]) for part, rows in zip(self._spec.parts, values, strict=True)
-        ]
+        values = self._leaves(self._with_mask(obs, info))
+        parts = []
+        for part, rows in zip(self._spec.parts, values, strict=True):
+            if len(rows) != self._vector.num_envs:
+                raise self._fault(f"it gave {len(rows)} observations for {self._vector.num_envs} environments")
+            parts.append(np.array([self._part(i, part, row) for i, row in enumerate(rows)]))
         return self._spec.treedef.unflatten(parts)
+
+    def _leaves(self, obs: Any) -> list[Any]:
+        try:
+            return self._spec.leaves(obs)
+        except ValueError as error:
+            raise self._fault(f"its observation has another structure than its space: {error}") from None
+
+    def _part(self, i: int, part: Part, value: Any) -> NDArray[Any]:
+        """A part of an observation of environment i."""
+        try:
+            return taken_part(part, value)
+        except Fault as fault:
+            raise env_error(i, self._steps, str(fault)) from None
+
+    def _fault(self, fault: str) -> EnvError:
+        """Of all environments together."""
+        return EnvError(f"the vector environment at step {self._steps}: {fault}")
 
     def _with_mask(self, obs: Any, info: Infos | None) -> Any:
         """With the action mask that comes in the info; a final observation needs none."""

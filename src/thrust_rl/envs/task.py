@@ -107,6 +107,9 @@ class HostTask:
 class VectorTask:
     """A Gymnasium vector environment, of any autoreset mode.
 
+    One that fails ends the run: it is one object, of which no part can be replaced. Most of them do not tell which of
+    their environments raised; for an `AsyncVectorEnv` it is known.
+
     Args:
         name: for reports.
         make_vector: builds it with a number of environments.

@@ -1,0 +1,77 @@
+"""A Gymnasium vector environment, called so that what fails inside says at which step, and where if it is known."""
+
+import contextlib
+import multiprocessing.connection
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from gymnasium.vector import AsyncVectorEnv, VectorEnv
+
+from thrust_rl.envs.faults import EnvError, env_error, fault_of
+
+Came = TypeVar("Came")
+PATIENCE = 1.0  # seconds until a process that closed its pipe must have ended
+
+
+class Guarded:
+    """Calls a vector environment; a call that fails ends it, and its processes if it has some.
+
+    Example:
+        >>> import gymnasium
+        >>> guarded = Guarded(gymnasium.make_vec("CartPole-v1", num_envs=2, vectorization_mode="sync"))
+        >>> guarded.call(0, guarded.vector.reset, seed=3)[0].shape
+        (2, 4)
+    """
+
+    def __init__(self, vector: VectorEnv[Any, Any, Any]) -> None:
+        self.vector = vector
+        self._failed = False
+
+    def call(self, step: int, method: Callable[..., Came], *args: Any, **kwargs: Any) -> Came:
+        """What a method of the vector environment returns.
+
+        Raises:
+            EnvError: it raised something; everything that the vector environment started has ended.
+        """
+        try:
+            return method(*args, **kwargs)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # an environment may raise anything
+            said = self._said(step, error)
+            self._end()
+            raise said from error
+
+    def close(self) -> None:
+        """Close it, unless a failure has ended it."""
+        if not self._failed:
+            self.vector.close()
+
+    def _said(self, step: int, error: BaseException) -> EnvError:
+        inner = self.vector.unwrapped
+        if isinstance(inner, AsyncVectorEnv):
+            raised = _dropped(inner)
+            if raised:
+                return env_error(raised[-1], step, fault_of(error))  # of several it raises what the last one did
+            ending = multiprocessing.connection.wait([process.sentinel for process in inner.processes], PATIENCE)
+            for i, process in enumerate(inner.processes):
+                if process.sentinel in ending:
+                    process.join(PATIENCE)
+                    return env_error(i, step, f"its process ended with exit status {process.exitcode}")
+        which = f"{type(inner).__name__} does not tell which of them it was"
+        return EnvError(f"one of {self.vector.num_envs} environments at step {step}: {fault_of(error)} ({which})")
+
+    def _end(self) -> None:
+        """Close it; processes of which one does not answer are killed, since closing would wait for it forever."""
+        self._failed, inner = True, self.vector.unwrapped
+        if isinstance(inner, AsyncVectorEnv) and not _dropped(inner):
+            inner.closed = True
+            for process in inner.processes:
+                process.kill()
+                process.join()
+        with contextlib.suppress(Exception):  # what failed may fail at this too
+            self.vector.close()
+
+
+def _dropped(vector: AsyncVectorEnv) -> list[int]:
+    """Environments that raised: Gymnasium puts None in the place of their pipes."""
+    pipes: list[Any] = list(vector.parent_pipes)
+    return [i for i, pipe in enumerate(pipes) if pipe is None]
