@@ -11,7 +11,6 @@ MLP = (167.0, 169.0, 138.0, 147.0, 176.0, 155.0)
 
 def seed_result(seed, score, *, final=None, recorded=False, restarts=0):
     final = score if final is None else final
-    played = {"mean_return": score, "returns": [score - 1.0, score + 1.0], "lengths": [3, 4], "cut": 0}
     episode = {"observations": [[0.5]], "blanks": [False], "actions": [1], "rewards": [1.0], "states": None}
     return SeedResult(
         seed=seed,
@@ -26,10 +25,16 @@ def seed_result(seed, score, *, final=None, recorded=False, restarts=0):
         steps_per_second=1234.4,
         seconds_compile=0.5,
         seconds_run=0.25,
-        evaluation={"sampled": played, "greedy": {**played, "mean_return": score + 2.0}},
+        evaluation={"sampled": played(score), "greedy": played(score + 2.0)},
         env_restarts=restarts,
         recording={"seed": seed, **episode} if recorded else None,
     )
+
+
+def played(score, episodes=100):
+    """As many as are evaluated by default."""
+    half = episodes // 2
+    return {"mean_return": score, "returns": [score - 1.0, score + 1.0] * half, "lengths": [3, 4] * half, "cut": 0}
 
 
 def arm_result(arm, scores, **options):

@@ -102,6 +102,8 @@ BAD = [
     (["--workers", "2.5"], ["--workers", "2.5"]),
     (["--window-start", "warm"], ["warm", "cold", "stored"]),
     (["--seeds", "0"], ["seeds is 0"]),
+    (["--return-range", "500,0"], ["return_range is ['500', '0']", "two finite numbers"]),
+    (["--return-range=-500"], ["return_range is ['-500']", "two finite numbers"]),
     (["--seeds", "three"], ["--seeds", "three"]),
     (["--seed", "-1"], ["seed is -1", "[0, "]),
     (["--seed", str(2**32)], [f"seed is {2**32}"]),
@@ -396,14 +398,67 @@ def test_a_report_does_not_replace_the_result_of_runs(thrust, fake, tmp_path):
     assert (tmp_path / "a" / "result.json").read_bytes() == before
 
 
-def test_a_result_that_was_edited_into_nonsense_is_one_line_and_stays(thrust, fake, tmp_path):
+def files_of(folder):
+    return {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+EDITED = [
+    # what is replaced in a result.json by what, and what the message has to say
+    ('"min_effect": 0.05,\n "seeds"', '"min_effect": -1,\n "seeds"', "min_effect is -1"),
+    (r'"seconds": [0-9.]+', '"seconds": "x"', "seconds is 'x'"),
+    (r'"command": "[^\n]*"', '"command": 5', "command is 5"),
+    ('"episodes": 3,', '"episodes": "x",', "episodes is 'x'"),
+    (r'"rewards": \[\s*1.0', '"rewards": ["x"', "rewards[0] is 'x'"),
+    (r'"observations": \[', '"observations": ["x", ', "observations is ['x'"),
+    (r'\n "notes": \[', '\n "notes": [{}', "notes[0] is {}"),
+    ('"jax": "[^"]*"', '"jax": 9.9', "versions.jax is 9.9"),
+]
+
+
+@pytest.mark.parametrize("merge", [False, True], ids=["alone", "merged"])
+def test_a_result_that_was_edited_into_nonsense_is_one_line_and_stays(thrust, fake, tmp_path, merge):
+    fake()
+    for first, folder in (("0", "a"), ("3", "b")) if merge else (("0", "a"),):
+        thrust("compare", FLICKER, "--seeds", "3", "--seed", first, "--out", folder, "--quiet", *TINY)
+    path = tmp_path / "a" / "result.json"
+    good = path.read_text()
+    for old, new, said in EDITED:
+        bad, count = re.subn(old, new, good, count=1)
+        assert count == 1, old
+        path.write_text(bad)
+        before = files_of(path.parent)
+        assert_one_line(thrust("report", *(["b"] * merge), "a"), ["a/result.json is damaged", said])
+        assert files_of(path.parent) == before
+    assert not merge or not (tmp_path / "runs").exists()
+
+
+def test_a_report_that_fails_half_way_replaces_nothing(thrust, fake, tmp_path, monkeypatch):
     fake()
     thrust("compare", FLICKER, "--seeds", "3", "--out", "a", "--quiet", *TINY)
     path = tmp_path / "a" / "result.json"
-    path.write_text(path.read_text().replace('"min_effect": 0.05,\n "seeds"', '"min_effect": -1,\n "seeds"'))
-    before = {each: each.read_bytes() for each in path.parent.iterdir() if each.is_file()}
-    assert_one_line(thrust("report", "a"), ["a/result.json is damaged", "min_effect is -1"])
-    assert before == {each: each.read_bytes() for each in path.parent.iterdir() if each.is_file()}
+    path.write_text(path.read_text().replace('"cores"', '"kernels"'))
+    before = files_of(path.parent)
+
+    def fail(*arguments, **options):
+        raise ValueError("no page")
+
+    monkeypatch.setattr("thrust_rl.experiment.report.write.report_markdown", fail)
+    assert_one_line(thrust("report", "a"), ["does not fit together (ValueError: no page)"])
+    assert files_of(path.parent) == before
+    assert sorted(each.name for each in path.parent.iterdir() if each.is_dir()) == ["runs"]
+
+
+def test_a_folder_counts_once_under_whatever_path(thrust, fake, tmp_path):
+    fake()
+    thrust("compare", FLICKER, "--seeds", "3", "--out", "a", "--quiet", *TINY)
+    (tmp_path / "x").mkdir()
+    (tmp_path / "link").symlink_to("a")
+    for other in ("x/../a", "link", "a/result.json"):
+        done = thrust("report", "a", other)
+        assert (done.status, done.err) == (0, "")
+        assert "a was given 2 times and counts once." in done.out and "Merged" not in done.out
+        assert not (tmp_path / "runs").exists()
+        assert thrust("report", other, "--out", "a", "--quiet").status == 0
 
 
 def test_environments_are_listed_and_described(thrust):

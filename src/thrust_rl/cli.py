@@ -84,6 +84,9 @@ class Compare:
     """Fresh episodes that score a trained policy."""
     min_effect: float = 0.05
     """Smallest effect of interest, as a share of the return scale; to be chosen before the first run."""
+    return_range: str | None = None
+    """LOW,HIGH: the lowest and the highest return of an episode, which the smallest effect is a share of. Where neither
+    this nor the environment says, the scale comes from the results."""
     train: tyro.conf.OmitArgPrefixes[TrainConfig] = TrainConfig()
     workers: int | None = None
     """Worker processes; one per core by default."""
@@ -97,6 +100,16 @@ class Compare:
     def arm_names(self) -> list[str]:
         """The arms that were given, with spaces or commas between them."""
         return [name for given in self.arms for name in given.split(",")]
+
+    def returns(self) -> tuple[float, float] | None:
+        """The return range that was given.
+
+        Raises:
+            ConfigError: it is no range.
+        """
+        from thrust_rl.envs.returns import checked_range
+
+        return None if self.return_range is None else checked_range(self.return_range.split(","), "return_range")
 
     def env_params(self) -> dict[str, Any]:
         """The environment parameters that were given.
@@ -198,13 +211,14 @@ def _compare(options: Compare, arguments: list[str]) -> int:
         field.name for field in dataclasses.fields(Compare)
     }
     settings = Options(
-        **{name: getattr(options, name) for name in shared - {"arms"}},
+        **{name: getattr(options, name) for name in shared - {"arms", "return_range"}},
         arms=options.arm_names(),
         config=options.train,
         env_params=options.env_params(),
         check_range=not options.allow_out_of_range,
         previous_action=options.input_previous_action,
         previous_reward=options.input_previous_reward,
+        return_range=options.returns(),
     )
     require(options.workers is None or options.workers >= 1, f"workers is {options.workers}: it must be at least 1")
     planned = dataclasses.replace(plan(options.envs, settings), command=repeating(arguments))
@@ -222,25 +236,28 @@ def _compare(options: Compare, arguments: list[str]) -> int:
 def _report(options: Report) -> int:
     from rich.console import Console
 
-    from thrust_rl.experiment.compare import save, writable_folder
+    from thrust_rl.experiment.compare import save_whole, writable_folder
     from thrust_rl.experiment.comparison import Comparison
     from thrust_rl.experiment.merge import merged
     from thrust_rl.experiment.merge_notes import given_again
     from thrust_rl.experiment.store import PLAN_FILE
 
-    comparisons = [Comparison.load(path) for path in options.folders]
-    folders = [path if path.is_dir() else path.parent for path in options.folders]
+    first_given: dict[Path, Path] = {}  # a folder may have several paths
+    given = [path if path.is_dir() else path.parent for path in options.folders]
+    folders = [first_given.setdefault(path.resolve(), path) for path in given]
     names = [str(folder) for folder in folders]
-    comparison = merged(comparisons, names)
-    only = folders[0] if len(set(folders)) == 1 else None
-    folder = writable_folder(options.out or only or _new_folder("merged"))
-    require(
-        folder == only or not (folder / "runs" / PLAN_FILE).exists(),
-        f"out is {folder}: it holds the runs of a comparison, whose result would be lost; give another folder",
-    )
+    comparisons = [Comparison.load(path) for path in options.folders]
+    only = folders[0] if len(first_given) == 1 else None
     console = Console(quiet=options.quiet)
     try:
-        save(comparison, folder)
+        comparison = merged(comparisons, names)
+        folder = writable_folder(options.out or only or _new_folder("merged"))
+        stays = only is not None and folder.resolve() == only.resolve()
+        require(
+            stays or not (folder / "runs" / PLAN_FILE).exists(),
+            f"out is {folder}: it holds the runs of a comparison, whose result would be lost; give another folder",
+        )
+        save_whole(comparison, folder)
         for said in given_again(names):
             console.print(said, highlight=False)
         _show(comparison, folder, console)

@@ -6,7 +6,7 @@ import json
 import pytest
 
 import thrust_rl
-from comparisons_for_tests import LSTM, MLP, comparison, seed_result
+from comparisons_for_tests import LSTM, MLP, comparison, played, seed_result
 from thrust_rl.config import ARMS, ArmConfig, ConfigError, TrainConfig
 from thrust_rl.experiment.comparison import Comparison
 from thrust_rl.experiment.environment import EnvSpec
@@ -89,6 +89,7 @@ def test_the_dictionary_has_every_key_that_is_documented():
         (lambda text: "[]", "is no thrust-rl/comparison"),
         (lambda text: text.replace('"schema_version": 2', '"schema_version": 1'), "schema version 1, and .* version 2"),
         (lambda text: text.replace('"thrust-rl/comparison"', '"other"'), "is no thrust-rl/comparison"),
+        (lambda text: text.replace('"schema_version": 2', '"schema_version": "2"'), "schema version '2', and"),
         (lambda text: text.replace('"arms"', '"legs"'), "is damaged"),
         (lambda text: text.replace('"gamma": 0.99', '"gamma": 99'), "gamma is 99"),
         (lambda text: text.replace('"curve_steps"', '"steps_of_curve"'), "is damaged"),
@@ -113,42 +114,100 @@ def edited(data, path, value):
 
 ARMS_OF_TASK = ("tasks", 0, "conditions", 0, "arms")
 SEED = (*ARMS_OF_TASK, "lstm", "seeds", 0)
-NONSENSE = {
-    "min_effect is -1": (("min_effect",), -1),
-    "min_effect is True": (("min_effect",), True),
-    "status is 'perfect'": (("status",), "perfect"),
-    "seeds are []": (("seeds",), []),
-    "seeds are [0, '1']": (("seeds",), [0, "1"]),
-    "seeds: 0 more than once": (("seeds",), [0, 0, 1]),
-    "tasks is empty": (("tasks",), []),
-    "conditions of FlickeringCartPole-v0 are []": (("tasks", 0, "conditions"), []),
-    "arms of FlickeringCartPole-v0 is empty": (ARMS_OF_TASK, {}),
-    "the arm under 'lstm' is called 'gru'": ((*ARMS_OF_TASK, "lstm", "arm", "name"), "gru"),
-    "lstm on FlickeringCartPole-v0 has no result of seeds [0, 1, 2, 3, 4, 5]": ((*ARMS_OF_TASK, "lstm", "seeds"), []),
-    "lstm on FlickeringCartPole-v0 has seeds [77] that": ((*SEED, "seed"), 77),
-    "NaN is no number of JSON": ((*SEED, "evaluation", "sampled", "mean_return"), float("nan")),
-    "Infinity is no number of JSON": ((*SEED, "final"), float("inf")),
-    "has mean_return None": ((*SEED, "evaluation", "sampled", "mean_return"), None),
-    "best of lstm seed 0 on FlickeringCartPole-v0 is 'high'": ((*SEED, "best"), "high"),
-    "has 2 steps and 1 returns": ((*SEED, "curve_mean_return"), [1.0]),
-    "confidence is 2": (("tasks", 0, "verdict", "interval", "confidence"), 2),
-    "p_value is -0.5": (("tasks", 0, "contrasts", 0, "paired", "p_value"), -0.5),
-}
+RECORDED = (*ARMS_OF_TASK, "lstm", "recording")
+SAMPLED = (*SEED, "evaluation", "sampled")
+DEEP = json.loads("[" * 200 + "]" * 200)
+NONSENSE = [
+    ("min_effect is -1", ("min_effect",), -1),
+    ("min_effect is True", ("min_effect",), True),
+    ("status is 'perfect'", ("status",), "perfect"),
+    ("command is 5: it must be a text", ("command",), 5),
+    ("seconds is 'x': it must be a number", ("seconds",), "x"),
+    ("seconds is None", ("seconds",), None),
+    ("seconds is -1", ("seconds",), -1),
+    ("versions.jax is 9.9: it must be a text", ("versions",), {"jax": 9.9}),
+    ("versions is []: it must be an object", ("versions",), []),
+    ("machine.cores is []", ("machine",), {"cores": []}),
+    ("notes[0] is {}: it must be a text", ("notes",), [{}]),
+    ("merged_from is 'ab': it must be a list", ("merged_from",), "ab"),
+    ("config is 5", ("config",), 5),
+    ("TrainConfig has no field 'gama'", ("config", "gama"), 1),
+    ("config.ppo.anneal_lr is 'no'", ("config", "ppo", "anneal_lr"), "no"),
+    ("evaluation.episodes is '100'", ("evaluation", "episodes"), "100"),
+    ("seeds is empty", ("seeds",), []),
+    ("seeds[1] is '1'", ("seeds",), [0, "1"]),
+    ("seeds: 0 more than once", ("seeds",), [0, 0, 1]),
+    ("tasks is empty", ("tasks",), []),
+    ("tasks[0].label is ' '", ("tasks", 0, "label"), " "),
+    ("tasks[0].label is 'two\\nlines'", ("tasks", 0, "label"), "two\nlines"),
+    ("conditions of FlickeringCartPole-v0 are []", ("tasks", 0, "conditions"), []),
+    ("environment.twin is 0: it must be true or false", ("tasks", 0, "conditions", 0, "environment", "twin"), 0),
+    (
+        "on_env_error is 'panic': it must be 'stop' or 'restart'",
+        ("tasks", 0, "conditions", 0, "environment", "on_env_error"),
+        "panic",
+    ),
+    ("environment.params.p is nested", ("tasks", 0, "conditions", 0, "environment", "params"), {"p": DEEP}),
+    ("arms of FlickeringCartPole-v0 is empty", ARMS_OF_TASK, {}),
+    ("arms.lstm is None: it must be an object", (*ARMS_OF_TASK, "lstm"), None),
+    ("the arm under 'lstm' is called 'gru'", (*ARMS_OF_TASK, "lstm", "arm", "name"), "gru"),
+    ("arms.lstm.learning_rate is 0", (*ARMS_OF_TASK, "lstm", "learning_rate"), 0),
+    ("arms.lstm.params is 1.5", (*ARMS_OF_TASK, "lstm", "params"), 1.5),
+    ("lstm on FlickeringCartPole-v0 has no result of seeds [0, 1, 2, 3, 4, 5]", (*ARMS_OF_TASK, "lstm", "seeds"), []),
+    ("lstm on FlickeringCartPole-v0 has seeds [77] that", (*SEED, "seed"), 77),
+    ("seeds[0].episodes is 'x': it must be a whole number", (*SEED, "episodes"), "x"),
+    *((f"seeds[0].{name} is -1", (*SEED, name), -1) for name in ("steps", "params", "env_restarts", "seconds_run")),
+    ("seeds[0].steps_per_second is None", (*SEED, "steps_per_second"), None),
+    ("seeds[0].evaluation.greedy is missing", (*SEED, "evaluation"), {"sampled": played(1.0)}),
+    ("NaN is no number of JSON", (*SAMPLED, "mean_return"), float("nan")),
+    ("Infinity is no number of JSON", (*SEED, "final"), float("inf")),
+    ("mean_return is None", (*SAMPLED, "mean_return"), None),
+    ("has mean_return 77.0, and its returns have the mean 422.0", (*SAMPLED, "mean_return"), 77.0),
+    ("has 1 returns and 100 lengths: it was of 100 episodes", (*SAMPLED, "returns"), [422.0]),
+    ("sampled.lengths[0] is -3", (*SAMPLED, "lengths"), [-3] * 100),
+    ("has 101 cut episodes of 100", (*SAMPLED, "cut"), 101),
+    ("seeds[0].best is 'high'", (*SEED, "best"), "high"),
+    ("has 2 steps and 1 returns", (*SEED, "curve_mean_return"), [1.0]),
+    ("recording is 'x'", RECORDED, "x"),
+    ("recording.rewards[0] is 'x'", (*RECORDED, "rewards"), ["x"]),
+    ("recording.observations is 'x'", (*RECORDED, "observations"), "x"),
+    ("recording.observations is [['a']]", (*RECORDED, "observations"), [["a"]]),
+    ("recording.observations is nested", (*RECORDED, "observations"), DEEP),
+    ("recording.blanks[0] is 2", (*RECORDED, "blanks"), [2]),
+    ("has lists of different lengths: {'observations': 1, 'blanks': 1", (*RECORDED, "rewards"), [1.0, 1.0]),
+    ("confidence is 2", ("tasks", 0, "verdict", "interval", "confidence"), 2),
+    ("p_value is -0.5", ("tasks", 0, "contrasts", 0, "paired", "p_value"), -0.5),
+]
 
 
-@pytest.mark.parametrize(("said", "edit"), NONSENSE.items(), ids=list(NONSENSE))
-def test_a_file_that_was_edited_into_nonsense_is_refused(unchecked, tmp_path, said, edit):
+@pytest.mark.parametrize(("said", "where", "value"), NONSENSE, ids=[said for said, _, _ in NONSENSE])
+def test_a_file_that_was_edited_into_nonsense_is_refused(unchecked, tmp_path, said, where, value):
     data = comparison({"lstm": LSTM, "mlp": MLP}).to_dict()
     path = tmp_path / "result.json"
     path.write_text(json.dumps(data))
     Comparison.load(path)
-    edited(data, *edit)
+    edited(data, where, value)
     path.write_text(json.dumps(data))
     before = path.read_bytes()
     with pytest.raises(ConfigError, match="result.json is damaged .*: repeat the command") as caught:
         Comparison.load(path)
-    assert said in str(caught.value)
+    assert said in str(caught.value) and "\n" not in str(caught.value)
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("depth", [100, 900, 100_000])
+@pytest.mark.parametrize("field", ["aggregate", "unknown", "command", "notes"])
+def test_a_file_that_is_nested_without_end_is_refused_or_read(tmp_path, field, depth):
+    """What is not read back may be as deep as the reader of JSON bears; nothing ends in a traceback."""
+    path = tmp_path / "result.json"
+    text = json.dumps({**comparison({"lstm": LSTM, "mlp": MLP}).to_dict(), field: "DEEP"})
+    path.write_text(text.replace('"DEEP"', "[" * depth + "]" * depth))
+    try:
+        Comparison.load(path)
+    except ConfigError as error:
+        assert "result.json is damaged" in str(error) and len(str(error)) < 500
+    else:
+        assert field in ("aggregate", "unknown") and depth == 100
 
 
 def test_an_arm_that_is_missing_on_the_twin_is_refused(file):

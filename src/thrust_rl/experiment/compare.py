@@ -1,6 +1,8 @@
 """`compare`: train several arms on the identical stream, score them on fresh episodes, and say whether memory helps."""
 
 import dataclasses
+import os
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -42,6 +44,7 @@ def compare(
     match_params: bool = False,
     eval_episodes: int = 100,
     min_effect: float = MIN_EFFECT,
+    return_range: tuple[float, float] | None = None,
     out: str | Path | None = None,
     fresh: bool = False,
     workers: int | None = None,
@@ -71,6 +74,7 @@ def compare(
         match_params: give arms without memory about as many parameters as the first with memory.
         eval_episodes: fresh episodes that score a trained policy.
         min_effect: smallest effect of interest, as a share of the return scale.
+        return_range: lowest and highest return of an episode, where they are not known of the environments.
         out: folder for `result.json` and the report; created if needed. None writes nothing.
         fresh: start over where `out` holds earlier runs, which are deleted.
         workers: worker processes; None is one per core this process may use.
@@ -104,6 +108,7 @@ def compare(
         match_params=match_params,
         eval_episodes=eval_episodes,
         min_effect=min_effect,
+        return_range=return_range,
     )
     planned = dataclasses.replace(plan(env, options), command=command)
     return run(planned, out=out, fresh=fresh, workers=workers, listener=listener)
@@ -192,6 +197,13 @@ def save(comparison: Comparison, folder: Path) -> list[Path]:
     result = folder / RESULT_FILE
     write_json(result, comparison.to_dict())  # first: an impatient second Ctrl-C may cut the rest off
     return [result, *write_figures(comparison, folder)]
+
+
+def save_whole(comparison: Comparison, folder: Path) -> None:
+    """The same, but nothing is replaced before everything is written: what cannot be reported on stays as it was."""
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".thrust-report-") as beside:
+        for path in save(comparison, Path(beside)):
+            os.replace(path, folder / path.name)
 
 
 def write_figures(comparison: Comparison, folder: Path) -> list[Path]:

@@ -43,14 +43,16 @@ def read_json(path: Path, *, schema: str, version: int, remedy: str) -> dict[str
         data = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refused)
     except OSError as error:
         raise ConfigError(f"{path} cannot be read ({error.strerror}): {remedy}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path} is damaged (too many lists or objects inside each other): {remedy}") from error
     except ValueError as error:
         raise ConfigError(f"{path} is damaged ({error}): {remedy}") from error
     said = data.get("schema") if isinstance(data, dict) else None
     require(said == schema, f"{path} is no {schema} (its schema is {said!r}): {remedy}")
     found = data.get("schema_version")
     require(
-        found == version,
-        f"{path} has schema version {found}, and this release reads version {version}: {remedy},"
+        found == version and isinstance(found, int) and not isinstance(found, bool),
+        f"{path} has schema version {found!r}, and this release reads version {version}: {remedy},"
         " or use the release that wrote it",
     )
     return dict(data)

@@ -11,6 +11,7 @@ from thrust_rl.experiment.environment import EnvSpec
 from thrust_rl.experiment.files import read_json
 from thrust_rl.experiment.jobs import EvalConfig, SeedResult
 from thrust_rl.experiment.sensible import require_sensible, require_sensible_derived
+from thrust_rl.experiment.shape import require_shape
 
 SCHEMA = "thrust-rl/comparison"
 SCHEMA_VERSION = 2
@@ -53,12 +54,15 @@ def load(path: Path) -> Comparison:
     )
     data = read_json(file, schema=SCHEMA, version=SCHEMA_VERSION, remedy=remedy)
     try:
+        require_shape(data)
         require_sensible_derived(data)
         comparison = _comparison(data)
         require_sensible(comparison)
         return comparison
     except ConfigError as error:
         raise ConfigError(f"{file} is damaged ({error}): {remedy}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{file} is damaged (too many lists or objects inside each other): {remedy}") from error
     except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
         raise ConfigError(f"{file} is damaged ({type(error).__name__}: {error}): {remedy}") from error
 

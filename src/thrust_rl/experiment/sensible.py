@@ -9,17 +9,13 @@ from thrust_rl.experiment.jobs import SeedResult
 
 
 def require_sensible(comparison: Comparison) -> None:
-    """Check what the classes of its parts do not check for themselves.
+    """Check that what has the right shape agrees: every part with the others.
 
     Raises:
-        ConfigError: something is missing, comes twice, is no number, or contradicts the rest.
+        ConfigError: something is missing, comes twice, or contradicts the rest.
     """
-    status, share, seeds = comparison.status, comparison.min_effect, comparison.seeds
-    require(status in ("complete", "interrupted"), f"status is {status!r}: it must be 'complete' or 'interrupted'")
-    require(
-        _is_number(share) and 0 < share <= 1, f"min_effect is {share}: it is a share of the return scale, in (0, 1]"
-    )
-    require(len(seeds) > 0 and all(map(_is_seed, seeds)), f"seeds are {list(seeds)}: there must be some, from 0 on")
+    seeds = comparison.seeds
+    require(len(seeds) > 0, "seeds is empty: there must be one")
     _require_once("seeds", seeds)
     require(len(comparison.tasks) > 0, "tasks is empty: there must be one")
     _require_once("tasks", [task.label for task in comparison.tasks])
@@ -65,7 +61,7 @@ def _require_arms(comparison: Comparison, condition: ConditionResult) -> None:
     for arm in condition.arms:
         _require_seeds(arm, comparison, label)
         for seed in arm.seeds:
-            _require_numbers(seed, f"{arm.name} seed {seed.seed} on {label}")
+            _require_agreement(seed, comparison.evaluation.episodes, f"{arm.name} seed {seed.seed} on {label}")
 
 
 def _require_seeds(arm: ArmResult, comparison: Comparison, label: str) -> None:
@@ -81,18 +77,26 @@ def _require_seeds(arm: ArmResult, comparison: Comparison, label: str) -> None:
     )
 
 
-def _require_numbers(seed: SeedResult, where: str) -> None:
+def _require_agreement(seed: SeedResult, episodes: int, where: str) -> None:
     for way in ("sampled", "greedy"):
-        score = seed.evaluation[way]["mean_return"]
-        require(_is_number(score), f"the {way} evaluation of {where} has mean_return {score!r}: it must be a number")
-    for name in ("final", "best", "auc"):
-        value = getattr(seed, name)
-        require(value is None or _is_number(value), f"{name} of {where} is {value!r}: it must be a number or null")
-    steps, returns = seed.curve_steps, seed.curve_mean_return
+        played = seed.evaluation[way]
+        returns, lengths, cut, mean = (played[name] for name in ("returns", "lengths", "cut", "mean_return"))
+        what = f"the {way} evaluation of {where}"
+        require(
+            len(returns) == len(lengths) == episodes,
+            f"{what} has {len(returns)} returns and {len(lengths)} lengths: it was of {episodes} episodes",
+        )
+        require(cut <= episodes, f"{what} has {cut} cut episodes of {episodes}")
+        found, rounding = math.fsum(returns) / episodes, 1e-3 + 1e-5 * max(map(abs, returns))
+        require(abs(found - mean) <= rounding, f"{what} has mean_return {mean}, and its returns have the mean {found}")
+    steps, heights = seed.curve_steps, seed.curve_mean_return
     require(
-        len(steps) == len(returns) and all(map(_is_number, (*steps, *returns))),
-        f"the curve of {where} has {len(steps)} steps and {len(returns)} returns: as many are needed, all numbers",
+        len(steps) == len(heights),
+        f"the curve of {where} has {len(steps)} steps and {len(heights)} returns: as many are needed",
     )
+    if seed.recording is not None:
+        rows = {name: len(each) for name, each in seed.recording.items() if isinstance(each, list)}
+        require(len(set(rows.values())) == 1, f"the recording of {where} has lists of different lengths: {rows}")
 
 
 def _require_once(what: str, values: Any) -> None:
@@ -102,7 +106,3 @@ def _require_once(what: str, values: Any) -> None:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _is_seed(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
