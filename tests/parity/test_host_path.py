@@ -1,5 +1,8 @@
 """The host path collects what the compiled path collects, and learns what it learns, for the same seed."""
 
+import dataclasses
+import functools
+
 import jax
 import numpy as np
 import pytest
@@ -7,10 +10,44 @@ import pytest
 from thrust_rl.config import PPOConfig, TrainConfig, arm_from
 from thrust_rl.envs.registry import make
 from thrust_rl.envs.task import CompiledTask
+from thrust_rl.maths.keys import environment_keys
+from thrust_rl.policies.inputs import Task
+from thrust_rl.rollout.collect import collect
+from thrust_rl.rollout.hosted import HostCollector
+from thrust_rl.training.loop import initial_state
 from thrust_rl.training.train import train
 
-ENV = make("FlickeringCartPole-v0")
+ENV = dataclasses.replace(make("FlickeringCartPole-v0"), max_steps=15)  # some episodes are truncated, others terminate
 PPO = PPOConfig(n_epochs=2, envs_per_minibatch=2, batch_size=32, gamma=0.9)
+
+
+@pytest.mark.parametrize(("arm", "window_start"), [("lstm+action+reward", "stored"), ("framestack:3", "cold")])
+def test_three_windows_are_the_same_rollouts_leaf_by_leaf(arm, window_start):
+    """Before anything is learned: what was seen, done, said and paid, and what cut episodes are bootstrapped with."""
+    arm = arm_from(arm)
+    config = TrainConfig(total_timesteps=3 * 4 * 32, num_envs=4, num_steps=32, window_start=window_start, ppo=PPO)
+    state = jax.jit(initial_state, static_argnums=(0, 1, 2))(ENV, arm, config, np.uint32(5))
+    policy, actor, moments = state.learner.policy, state.actor, state.moments
+    task, streams = Task.of(ENV, arm), environment_keys(state.key, config.num_envs)
+    act = jax.jit(functools.partial(collect, ENV, task, config=config))
+    collector = HostCollector(CompiledTask(ENV).start(config.num_envs), task, policy, config, seed=5)
+    ends = set()
+    for window in range(3):
+        actor, moments, compiled = act(policy, actor, moments, streams, first_step=window * config.num_steps)
+        hosted = collector.collect(policy)
+        for name, theirs in read_of(compiled.rollout)._asdict().items():
+            same = functools.partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-5, err_msg=f"{name} of {window}")
+            jax.tree.map(same, getattr(read_of(hosted.rollout), name), theirs)
+        np.testing.assert_allclose(hosted.episode_return, compiled.episode_return)
+        ends |= {name for name in ("terminated", "truncated") if getattr(compiled.rollout, name).any()}
+    assert ends == {"terminated", "truncated"}
+
+
+def read_of(rollout):
+    """Without the bootstrap values that nobody reads."""
+    read = np.array(rollout.truncated)
+    read[:, -1] = True
+    return rollout._replace(bootstrap_value=np.where(read, rollout.bootstrap_value, 0.0))
 
 
 @pytest.mark.parametrize(("arm", "window_start"), [("lstm+action+reward", "stored"), ("framestack:3", "cold")])
