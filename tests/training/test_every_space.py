@@ -7,6 +7,7 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 
 from thrust_rl.config import ArmConfig, PPOConfig, TrainConfig
+from thrust_rl.envs.named import make
 from thrust_rl.envs.task import HostTask
 from thrust_rl.training.evaluate import evaluate
 from thrust_rl.training.train import train
@@ -72,3 +73,22 @@ def test_an_environment_of_any_spaces_trains_and_its_policy_is_evaluated(observa
         assert episodes.length.tolist() == [5, 5, 5] and not episodes.cut.any()
         after.append(episodes.episode_return)
     np.testing.assert_allclose(after[0], after[1], rtol=1e-6)  # rewards are drawn by the environments' own seeds
+
+
+def test_a_masked_pendulum_trains_with_memory_and_is_driven_within_its_bounds():
+    """F17: Gaussian actions from an LSTM, with what is hidden really hidden."""
+    named, driven = make("VelocityMaskedPendulum-v1"), []
+
+    class Watching(gymnasium.ActionWrapper):
+        def action(self, action):
+            driven.append(np.array(action))
+            return action
+
+    task = HostTask("pendulum", lambda: Watching(named.build()))
+    assert task.observation_space.shape == (2,)
+    (result,) = train(task, ArmConfig("tiny", cell="lstm", hidden_dim=4), CONFIG)
+    leaves = jax.tree.leaves((result.state.learner.policy, result.state.moments))
+    assert leaves and all(np.isfinite(leaf).all() for leaf in leaves)
+    assert len(driven) == CONFIG.total_timesteps
+    assert all(task.action_space.contains(action) for action in driven)
+    assert len({float(action[0]) for action in driven}) > 1
