@@ -65,7 +65,7 @@ def test_the_dictionary_has_every_key_that_is_documented():
     assert (data["schema"], data["schema_version"]) == ("thrust-rl/comparison", 2)
     assert set(data) == {
         *("schema", "schema_version", "status", "command", "config", "evaluation", "min_effect", "seeds", "tasks"),
-        *("aggregate", "sentences", "versions", "machine", "seconds", "merged_from", "notes"),
+        *("aggregate", "sentences", "versions", "machine", "seconds", "merged_from", "notes", "pair"),
     }
     assert set(data["config"]) == {field.name for field in dataclasses.fields(TrainConfig)}
     for task in data["tasks"]:
@@ -130,6 +130,8 @@ NONSENSE = [
     ("machine.cores is []", ("machine",), {"cores": []}),
     ("notes[0] is {}: it must be a text", ("notes",), [{}]),
     ("merged_from is 'ab': it must be a list", ("merged_from",), "ab"),
+    ("pair is ('mlp', 'lstm'): it must be an arm of", ("pair",), ["mlp", "lstm"]),
+    ("pair is ('lstm', 'gru'): it must be", ("pair",), ["lstm", "gru"]),
     ("config is 5", ("config",), 5),
     ("TrainConfig has no field 'gama'", ("config", "gama"), 1),
     ("config.ppo.anneal_lr is 'no'", ("config", "ppo", "anneal_lr"), "no"),
@@ -220,7 +222,7 @@ def test_an_arm_that_is_missing_on_the_twin_is_refused(file):
 
 def test_a_file_without_the_later_fields_is_read(file):
     data = json.loads(file.read_text())
-    later = {key: value for key, value in data.items() if key not in ("merged_from", "notes")}
+    later = {key: value for key, value in data.items() if key not in ("merged_from", "notes", "pair")}
     file.write_text(json.dumps(later))
     assert Comparison.load(file) == TWO_TASKS
 

@@ -7,7 +7,8 @@ import pytest
 from comparisons_for_tests import LSTM, MLP, comparison, condition
 from thrust_rl.config import ConfigError, TrainConfig
 from thrust_rl.experiment.command import repeating
-from thrust_rl.experiment.comparison import TaskResult
+from thrust_rl.experiment.comparison import Comparison, TaskResult
+from thrust_rl.experiment.files import write_json
 from thrust_rl.experiment.jobs import EvalConfig
 from thrust_rl.experiment.merge import merged
 from thrust_rl.experiment.merge_notes import given_again
@@ -31,6 +32,33 @@ def test_arms_are_united_too():
     both = merged([comparison({"lstm": LSTM}), comparison({"mlp": MLP, "lstm": LSTM})], ["a", "b"])
     assert [arm.name for arm in both.arms] == ["lstm", "mlp"]
     assert both.sentence.startswith("Memory helps")
+
+
+BOTH, MORE = comparison({"lstm": LSTM, "mlp": MLP}), comparison({"gru": LSTM})
+STACKED, OTHER = comparison({"lstm": LSTM, "framestack:4": MLP}), comparison({"gru": LSTM, "mlp": MLP})
+PARTS = {
+    # parts, the pair that was fixed beforehand, and the one that the verdict is about
+    "an arm more": ([BOTH, MORE], ("lstm", "mlp"), ("lstm", "mlp")),
+    "an arm more, given first": ([MORE, BOTH], ("lstm", "mlp"), ("lstm", "mlp")),
+    "a nearer arm more": ([comparison({"mlp": MLP}), STACKED], ("lstm", "framestack:4"), ("lstm", "framestack:4")),
+    "the same pair": ([comparison(EARLY), comparison(LATE, seeds=(3, 4, 5))], ("lstm", "mlp"), ("lstm", "mlp")),
+    "two pairs": ([BOTH, OTHER], None, ("lstm", "mlp")),
+    "no pair": ([comparison({"lstm": LSTM}), comparison({"mlp": MLP})], None, ("lstm", "mlp")),
+    "merged from one": ([merged([MORE, BOTH], ["a", "b"]), MORE], ("lstm", "mlp"), ("lstm", "mlp")),
+    "merged from none": ([merged([MORE, comparison({"mlp": MLP})], ["a", "b"]), MORE], None, ("gru", "mlp")),
+    "merged from two": ([merged([OTHER, BOTH], ["a", "b"]), BOTH], None, ("gru", "mlp")),
+}
+
+
+@pytest.mark.parametrize(("parts", "fixed", "about"), PARTS.values(), ids=list(PARTS))
+def test_the_pair_is_that_of_the_parts_and_is_called_fixed_only_where_it_was(tmp_path, parts, fixed, about):
+    both = merged(parts, ["one", "two"])
+    assert (both.pair, both.analysis.pair) == (fixed, about)
+    [said] = [sentence for sentence in both.sentences if sentence.startswith("Fixed beforehand: ")]
+    late = f"Chosen when results were merged: {about[0]} against {about[1]}."
+    assert (f"{about[0]} against {about[1]}" in said) == (fixed is not None) != (late in both.sentences)
+    write_json(tmp_path / "result.json", both.to_dict())
+    assert Comparison.load(tmp_path) == both
 
 
 def test_an_interrupted_result_is_completed_by_another():

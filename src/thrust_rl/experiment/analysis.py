@@ -78,7 +78,7 @@ def analyse(comparison: Comparison) -> Analysis:
     """
     from thrust_rl.experiment.sentences import sentences
 
-    pair = verdict_pair([arm.arm for arm in comparison.arms])
+    pair = comparison.pair or verdict_pair([arm.arm for arm in comparison.arms])
     verdicts = _verdicts(comparison, pair)
     tasks = tuple(
         TaskAnalysis(

@@ -9,7 +9,7 @@ from thrust_rl.experiment.verdict import MIN_SEEDS
 
 
 def beforehand(comparison: Comparison, pair: tuple[str, str], scales: Mapping[str, ReturnScale]) -> list[str]:
-    """Three sentences.
+    """Three sentences; four where a merge chose the pair.
 
     Args:
         comparison: whose settings they are.
@@ -18,14 +18,21 @@ def beforehand(comparison: Comparison, pair: tuple[str, str], scales: Mapping[st
     """
     if not scales:
         return []
+    versus, fixed = f"{pair[0]} against {pair[1]}", pair_was_fixed(comparison)
     share = f"{100 * comparison.min_effect:.3g} %"
     return [
-        f"Fixed beforehand: {pair[0]} against {pair[1]}; seed{'s' if len(comparison.seeds) > 1 else ''}"
+        *([] if fixed else [f"Chosen when results were merged: {versus}."]),
+        f"Fixed beforehand: {f'{versus}; ' if fixed else ''}seed{'s' if len(comparison.seeds) > 1 else ''}"
         f" {spans(comparison.seeds)}; {comparison.config.total_timesteps:,} environment steps each; score: mean return"
         f" of {comparison.evaluation.episodes} evaluation episodes with actions drawn.",
         f"Smallest effect of interest: {share} of {_scale(scales, comparison.min_effect)}.",
         _rule(len(comparison.tasks)),
     ]
+
+
+def pair_was_fixed(comparison: Comparison) -> bool:
+    """Whether the arms that the verdicts are about were known before the first run, and not chosen by a merge."""
+    return not comparison.merged_from or comparison.pair is not None
 
 
 def spans(numbers: Sequence[int]) -> str:

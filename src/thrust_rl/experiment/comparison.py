@@ -134,6 +134,8 @@ class Comparison:
     """Folders whose results were merged; empty for what came from one call."""
     notes: tuple[str, ...] = ()
     """What merging found out; among the sentences."""
+    pair: tuple[str, str] | None = None
+    """Of a merge, the arms that every part with a verdict was about; None takes the first of each kind there are."""
 
     @property
     def arms(self) -> tuple[ArmResult, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thrust_rl.config import ConfigError, require
+from thrust_rl.experiment.beforehand import pair_was_fixed
 from thrust_rl.experiment.command import merging
 from thrust_rl.experiment.comparison import ArmResult, Comparison, ConditionResult, TaskResult
 from thrust_rl.experiment.jobs import SeedResult
@@ -43,10 +44,18 @@ def merged(comparisons: Sequence[Comparison], names: Sequence[str]) -> Compariso
         versions=_versions(parts),
         merged_from=tuple(folders),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        pair=_pair(parts),
     )
     whole = all(part.status == "complete" for part in parts) or not missing(joined)
     noted = (*joined.notes, *notes_on(joined, parts, folders, names))
     return dataclasses.replace(joined, status="complete" if whole else "interrupted", notes=noted)
+
+
+def _pair(parts: Sequence[Comparison]) -> tuple[str, str] | None:
+    """The pair that all parts with one agree on; None where there is none that was fixed before the parts ran."""
+    paired = [part for part in parts if part.analysis.pair is not None]
+    alike = len({part.analysis.pair for part in paired}) == 1
+    return paired[0].analysis.pair if alike and all(map(pair_was_fixed, paired)) else None
 
 
 def _require_alike(first: Comparison, other: Comparison, first_name: str, name: str) -> None:

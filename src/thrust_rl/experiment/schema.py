@@ -38,6 +38,7 @@ def to_dict(comparison: Comparison) -> dict[str, Any]:
         "seconds": comparison.seconds,
         "merged_from": list(comparison.merged_from),
         "notes": list(comparison.notes),
+        "pair": list(comparison.pair) if comparison.pair else None,
     }
 
 
@@ -131,8 +132,9 @@ def _comparison(data: dict[str, Any]) -> Comparison:
         versions=data["versions"],
         machine=data["machine"],
         seconds=data["seconds"],
-        merged_from=tuple(data.get("merged_from", ())),  # files of earlier releases have neither
+        merged_from=tuple(data.get("merged_from", ())),  # files of earlier releases have none of these
         notes=tuple(data.get("notes", ())),
+        pair=tuple(pair) if (pair := data.get("pair")) else None,
     )
 
 

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from thrust_rl.config import require
+from thrust_rl.experiment.analysis import verdict_pair
 from thrust_rl.experiment.comparison import ArmResult, Comparison, ConditionResult, TaskResult
 from thrust_rl.experiment.jobs import SeedResult
 
@@ -21,6 +22,7 @@ def require_sensible(comparison: Comparison) -> None:
     _require_once("tasks", [task.label for task in comparison.tasks])
     for task in comparison.tasks:
         _require_conditions(task)
+        _require_pair(comparison.pair, task)
         for condition in task.conditions:
             _require_arms(comparison, condition)
 
@@ -53,6 +55,11 @@ def _require_conditions(task: TaskResult) -> None:
     require(
         all(each == arms[0] for each in arms), f"arms of {task.label} and its twin are {arms}: they must be the same"
     )
+
+
+def _require_pair(pair: tuple[str, ...] | None, task: TaskResult) -> None:
+    found = verdict_pair([arm.arm for arm in task.task.arms if arm.name in pair]) if pair else None
+    require(pair == found, f"pair is {pair}: it must be an arm of {task.label} with memory and one without, or null")
 
 
 def _require_arms(comparison: Comparison, condition: ConditionResult) -> None:

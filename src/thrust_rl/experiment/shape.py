@@ -119,6 +119,7 @@ ENVIRONMENT = {
     "check_range": _later(BOOL),
     "step_timeout": _later(POSITIVE),
     "twin": _later(BOOL),
+    "return_range": _later(OrNull(Each(list, NUMBER))),
 }
 CONDITION = {"name": _one_of("task", "twin"), "environment": ENVIRONMENT, "arms": Each(dict, ARM)}
 PPO = dict.fromkeys(("normalize_advantage", "normalize_obs", "anneal_lr"), _later(BOOL))
@@ -135,6 +136,7 @@ RESULT = {
     "seconds": AMOUNT,
     "merged_from": _later(Each(list, TEXT)),
     "notes": _later(Each(list, TEXT)),
+    "pair": _later(OrNull(Each(list, TEXT))),
 }
 
 
