@@ -31,6 +31,16 @@ class Spaces(gymnasium.Env):
         return self.observation_space.sample(), 1.0, self.steps == 5, False, {}
 
 
+class Stated(Spaces):
+    """States the range of its returns."""
+
+    metadata = {"return_range": (0, 5)}
+
+    def __init__(self, highest=5):
+        super().__init__(VECTOR, TWO)
+        self.metadata = {"return_range": (0, highest)}
+
+
 VECTOR, IMAGE = Box(-1.0, 1.0, (3,), np.float32), Box(0, 255, (12, 12, 3), np.uint8)
 MASK, TWO = MultiBinary(2), Discrete(2)
 SPACES = {

@@ -12,7 +12,8 @@ from thrust_rl.experiment.environment import EnvSpec
 from thrust_rl.experiment.jobs import Job
 from thrust_rl.experiment.matching import matched, parameters
 from thrust_rl.experiment.plan import Options, jobs_of, plan
-from thrust_rl.experiment.settings import settings_of
+from thrust_rl.experiment.schema import plain
+from thrust_rl.experiment.settings import differing, settings_of
 
 TINY = TrainConfig(total_timesteps=512, num_envs=4, num_steps=32)
 FLICKER = "FlickeringCartPole-v0"
@@ -49,6 +50,42 @@ def test_the_twin_of_a_host_environment_sees_everything():
     assert spec.build().observation_space.shape == (4,)
     with pytest.raises(ConfigError, match="no fully observable twin is known for gymnasium:CartPole-v1: .*--observe"):
         EnvSpec("gymnasium:CartPole-v1", twin=True).build()
+
+
+def bounds_of(planned):
+    return planned.tasks[0].task.environment.bounds
+
+
+def test_the_return_range_is_what_was_given_else_what_the_class_states_else_what_is_known():
+    assert bounds_of(plan("space_for_tests:Stated", Options(config=TINY))) == (0.0, 5.0)
+    given = plan("space_for_tests:Stated", Options(config=TINY, return_range=(-1, 7)))
+    assert bounds_of(given) == (-1.0, 7.0)
+    assert bounds_of(plan("CartPole-v1", Options(config=TINY))) == (0.0, 500.0)
+    assert bounds_of(plan("CartPole-v1", Options(config=TINY, return_range=(0, 100)))) == (0.0, 100.0)
+    behind = plan("space_for_tests:Stated", Options(config=TINY, observe="mask:0", twin=True))
+    assert [each.environment.bounds for each in behind.tasks[0].conditions] == [(0.0, 5.0)] * 2
+
+
+def test_the_return_range_goes_through_json_and_is_a_setting_that_older_folders_lack():
+    planned = plan("space_for_tests:Stated", Options(config=TINY))
+    spec = planned.tasks[0].task.environment
+    assert EnvSpec.from_dict(json.loads(json.dumps(spec.to_dict()))) == spec
+    other = plan("space_for_tests:Stated", Options(config=TINY, return_range=(0, 6)))
+    [(path, *_)] = differing(plain(settings_of(planned)), plain(settings_of(other)))
+    assert path.endswith("environment.return_range")
+    assert "return_range" not in json.dumps(settings_of(plan("CartPole-v1", Options(config=TINY))))
+
+
+@pytest.mark.parametrize("given", [(1.0, 1.0), (5.0, 0.0), (0.0, float("inf")), (float("nan"), 1.0)])
+def test_a_return_range_is_two_finite_numbers_the_lower_first(given):
+    with pytest.raises(ConfigError, match="return_range is .*: give two finite numbers"):
+        plan("CartPole-v1", Options(config=TINY, return_range=given))
+
+
+@pytest.mark.parametrize("highest", [0, "much", float("inf")])
+def test_a_class_that_states_no_return_range_is_told_so(highest):
+    with pytest.raises(ConfigError, match=r'metadata\["return_range"\] is .*: give two finite numbers'):
+        plan("space_for_tests:Stated", Options(config=TINY, env_params={"highest": highest}))
 
 
 EVERY_ARM = ("lstm", "gru", "lstm-reset", "mlp", "framestack:2", "lstm+action+reward", "framestack:3+action+reward")

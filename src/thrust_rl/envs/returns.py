@@ -1,8 +1,10 @@
 """The range of an episode's return, where it is known before any run."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
+from thrust_rl.config import require
 from thrust_rl.envs.named import VELOCITY_MASKED
 from thrust_rl.envs.registry import ENVIRONMENTS
 
@@ -17,6 +19,40 @@ KNOWN_RETURNS = {
     "FrozenLake8x8-v1": (0.0, 1.0),
     "Blackjack-v1": (-1.0, 1.0),  # without the bonus for a natural
 }
+
+
+def stated_range(env: Any) -> tuple[float, float] | None:
+    """Lowest and highest return of an episode as an environment states them, in `metadata["return_range"]`.
+
+    Raises:
+        ConfigError: what it states is no such range.
+
+    Example:
+        >>> import gymnasium
+        >>> stated_range(gymnasium.make("CartPole-v1")) is None
+        True
+    """
+    stated = (getattr(env, "metadata", None) or {}).get("return_range")
+    return None if stated is None else checked_range(stated, 'metadata["return_range"]')
+
+
+def checked_range(value: Any, name: str) -> tuple[float, float]:
+    """A return range as two numbers.
+
+    Raises:
+        ConfigError: it is not two finite numbers, the lower first; `name` is what the message calls it.
+
+    Example:
+        >>> checked_range([-200, 0], "return_range")
+        (-200.0, 0.0)
+    """
+    try:
+        low, high = map(float, value)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    known = math.isfinite(low) and math.isfinite(high) and low < high
+    require(known, f"{name} is {value}: give two finite numbers, the lowest and the highest return of an episode")
+    return low, high
 
 
 def return_bounds(name: str, params: Mapping[str, Any]) -> tuple[float, float] | None:

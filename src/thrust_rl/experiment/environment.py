@@ -8,7 +8,7 @@ from thrust_rl.envs.core import FunctionalEnv
 from thrust_rl.envs.host import OnEnvError
 from thrust_rl.envs.named import is_compiled, make, twin_of_task
 from thrust_rl.envs.registry import ENVIRONMENTS, env_parameters
-from thrust_rl.envs.returns import return_bounds
+from thrust_rl.envs.returns import checked_range, return_bounds, stated_range
 from thrust_rl.envs.task import HostTask
 from thrust_rl.envs.workers import STEP_TIMEOUT
 
@@ -39,6 +39,17 @@ class EnvSpec:
     """Seconds after which a step of a process of `workers` counts as hung. It changes no number."""
     twin: bool = False
     """The fully observable twin instead of the environment itself."""
+    return_range: tuple[float, float] | None = None
+    """Lowest and highest return of an episode, where they were stated. They change no run, but what a verdict says."""
+
+    def __post_init__(self) -> None:
+        """Check the range of returns.
+
+        Raises:
+            ConfigError: it is not two finite numbers, the lower first.
+        """
+        if self.return_range is not None:
+            object.__setattr__(self, "return_range", checked_range(self.return_range, "return_range"))
 
     def build(self) -> FunctionalEnv | HostTask:
         """The environment, ready to be trained on.
@@ -78,12 +89,24 @@ class EnvSpec:
     @property
     def bounds(self) -> tuple[float, float] | None:
         """Lowest and highest return of an episode, if known beforehand."""
-        return return_bounds(self.name, self.params)
+        return self.return_range or return_bounds(self.name, self.params)
 
     def completed(self) -> "EnvSpec":
         """With the default of every parameter that was not given, where the defaults are known."""
         defaults = env_parameters(self.name) if self.name in ENVIRONMENTS else {}
         return dataclasses.replace(self, params={**defaults, **self.params})
+
+    def with_stated_range(self) -> "EnvSpec":
+        """With the return range that the environment's class states, unless one was given already."""
+        if self.return_range is not None or self.is_compiled:
+            return self
+        env = self.in_process().build()
+        assert isinstance(env, HostTask)
+        built = env.build()
+        try:
+            return dataclasses.replace(self, return_range=stated_range(built))
+        finally:
+            built.close()
 
     @property
     def is_compiled(self) -> bool:
@@ -100,7 +123,8 @@ class EnvSpec:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON types."""
-        return dataclasses.asdict(self) | {"observe": list(self.observe)}
+        given = list(self.return_range) if self.return_range else None
+        return dataclasses.asdict(self) | {"observe": list(self.observe), "return_range": given}
 
     @staticmethod
     def from_dict(data: dict[str, Any]) -> "EnvSpec":
@@ -110,5 +134,7 @@ class EnvSpec:
             ConfigError: a field is missing or unknown.
         """
         require("name" in data, "an environment has no name: the file is damaged or of another version")
-        spec: EnvSpec = from_dict(EnvSpec, {**data, "observe": tuple(data.get("observe", ()))})
+        stated = data.get("return_range")
+        known = {"return_range": None if stated is None else checked_range(stated, "return_range")}
+        spec: EnvSpec = from_dict(EnvSpec, {**data, "observe": tuple(data.get("observe", ())), **known})
         return spec

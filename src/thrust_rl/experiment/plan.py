@@ -41,6 +41,7 @@ class Options:
     match_params: bool = False
     eval_episodes: int = 100
     min_effect: float = MIN_EFFECT
+    return_range: tuple[float, float] | None = None
 
 
 def plan(envs: str | EnvSpec | Sequence[str | EnvSpec], options: Options) -> Comparison:
@@ -139,7 +140,9 @@ def _spec(given: str | EnvSpec, options: Options) -> EnvSpec:
     except TypeError as error:
         require(False, f"params of {spec.name} are {spec.params}: {error}; give numbers, texts, lists and dicts")
     spec.in_process().build()  # before its defaults are filled in: its own messages are about what was given
-    return spec.completed()
+    if options.return_range is not None:
+        spec = dataclasses.replace(spec, return_range=options.return_range)
+    return spec.completed().with_stated_range()
 
 
 def _task(spec: EnvSpec, arms: Sequence[ArmConfig], config: TrainConfig, options: Options) -> TaskResult:

@@ -71,4 +71,7 @@ def shown(value: Any) -> str:
 
 
 def _env_data(spec: EnvSpec) -> dict[str, Any]:
-    return {key: value for key, value in spec.to_dict().items() if key not in ("workers", "step_timeout")}  # no number
+    data = {key: value for key, value in spec.to_dict().items() if key not in ("workers", "step_timeout")}  # no number
+    if data["return_range"] is None:
+        del data["return_range"]  # folders of earlier releases have none, and go on
+    return data
