@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,10 @@ BAD = [
     (["--arms", "no_such_module:arm"], ["'no_such_module' cannot be imported"]),
     (["--arms", "lstm", "lstm"], ["lstm, lstm", "a name of its own"]),
     (["--arms"], ["arms is empty"]),
+    (["--arms", "lstm,mlp,"], ["'lstm,mlp,'", "stray comma"]),
+    (["--arms", "lstm,", "mlp"], ["'lstm, mlp'", "stray comma"]),
+    (["--arms", "lstm, ,mlp"], ["stray comma"]),
+    (["--arms", " lstm , lstn "], ["'lstn'", "did you mean 'lstm'?"]),
     (["--num-envs", "6"], ["num_envs is 6", "set envs_per_minibatch to 3"]),
     (["--envs-per-minibatch", "5"], ["num_envs is 16", "set envs_per_minibatch to 4"]),
     (["--batch-size", "100"], ["num_envs x num_steps is 2048", "set batch_size to 128"]),
@@ -291,6 +296,32 @@ def test_an_arm_of_ones_own_is_compared_resumed_and_reported_by_its_name(thrust,
     assert "| wide |" in (tmp_path / "here" / "report.md").read_text()
     data = json.loads((tmp_path / "here" / "result.json").read_text())
     assert data["tasks"][0]["conditions"][0]["arms"]["wide"]["arm"]["hidden_dim"] == 128
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "said"),
+    [
+        ("import sys; sys.exit('one\\ntwo')", 2, "cannot be imported (SystemExit: one two)"),
+        ("raise ValueError('one\\ntwo')", 2, "cannot be imported (ValueError: one two)"),
+        ("def f(:", 2, "cannot be imported (SyntaxError: "),
+        ("raise KeyboardInterrupt", 130, "interrupted"),
+    ],
+)
+def test_a_module_of_arms_that_cannot_be_imported_is_one_line(thrust, tmp_path, content, status, said):
+    name = f"broken_arms_{zlib.crc32(content.encode())}"  # folders of earlier tests are still looked through
+    (tmp_path / f"{name}.py").write_text(content)
+    done = thrust("compare", FLICKER, "--arms", f"{name}:arm", "--out", "here")
+    assert (done.status, done.out, done.err.count("\n")) == (status, "", 1)
+    assert done.err.startswith("thrust: ") and said in done.err
+    assert not (tmp_path / "here").exists()
+
+
+def test_arms_may_have_spaces_after_their_commas(thrust, fake, tmp_path):
+    fake()
+    done = thrust("compare", FLICKER, "--arms", "lstm, mlp", "--seeds", "1", "--out", "here", *TINY)
+    assert (done.status, done.err) == (0, "")
+    data = json.loads((tmp_path / "here" / "result.json").read_text())
+    assert list(data["tasks"][0]["conditions"][0]["arms"]) == ["lstm", "mlp"]
 
 
 def test_whole_numbers_may_be_written_as_people_write_them(thrust, fake, tmp_path):

@@ -2,7 +2,9 @@
 
 import dataclasses
 import json
+from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from thrust_rl.config import ARMS, ArmConfig, ConfigError, PPOConfig, TrainConfig, arm_from, from_dict
@@ -59,7 +61,8 @@ def test_optional_settings_may_be_absent(name):
 @pytest.mark.parametrize(
     ("name", "value", "rule"),
     [
-        ("name", "", "needs a name"),
+        *(("name", name, "an arm needs a name of 1 to 80") for name in ("", "  ", "a" * 81)),
+        *(("name", name, "printable") for name in (5, None)),
         ("cell", "rnn", "none, lstm, gru"),
         ("activation", "gelu", "'relu' or 'tanh'"),
         ("hidden_dim", 0, "at least 1"),
@@ -68,13 +71,36 @@ def test_optional_settings_may_be_absent(name):
         ("hidden_dim", 2.5, "whole"),
         ("encoder_sizes", (64, 0), "at least 1"),
         ("encoder_sizes", (64, 0.5), "whole"),
+        ("encoder_sizes", 8, "tuple of widths"),
+        ("encoder_sizes", "64", "tuple of widths"),
+        ("encoder_sizes", [64, True], "whole"),
+        ("learning_rate", "1e-3", "must be a number"),
+        ("learning_rate", True, "must be a number"),
+        ("orthogonal_init", "no", "True or False"),
+        ("reset_memory", 1, "True or False"),
+        ("previous_action", None, "True or False"),
     ],
 )
 def test_arms_that_cannot_be_built(unchecked, name, value, rule):
     with pytest.raises(ConfigError) as error:
         ArmConfig(**{"name": "arm", **{name: value}})
-    bad = value[-1] if isinstance(value, tuple) else value
+    bad = value[-1] if isinstance(value, tuple | list) else value
     assert name in str(error.value) and str(bad) in str(error.value) and rule in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "a\ttab", "\x1b[31mred", "\u200b"])
+def test_an_arms_name_is_printable(name):
+    with pytest.raises(ConfigError, match="printable") as error:
+        ArmConfig(name)
+    assert str(error.value).isprintable()
+
+
+@pytest.mark.parametrize("number", [np.float32(0.5), np.float64(0.5), Fraction(1, 2), 1])
+def test_an_arm_of_any_sort_of_number_survives_a_file(unchecked, number):
+    arm = ArmConfig("own", encoder_sizes=[8], learning_rate=number)
+    assert type(arm.learning_rate) is float and arm.learning_rate == number
+    assert from_dict(ArmConfig, json.loads(json.dumps(dataclasses.asdict(arm)))) == arm
+    assert hash(arm) is not None
 
 
 def test_an_unknown_window_start_is_refused(unchecked):

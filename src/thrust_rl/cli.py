@@ -98,8 +98,15 @@ class Compare:
     """Print only the path of result.json."""
 
     def arm_names(self) -> list[str]:
-        """The arms that were given, with spaces or commas between them."""
-        return [name for given in self.arms for name in given.split(",")]
+        """The arms that were given, with spaces or commas between them.
+
+        Raises:
+            ConfigError: there is nothing before or after a comma.
+        """
+        names = [name.strip() for given in self.arms for name in given.split(",")]
+        said = " ".join(self.arms)
+        require(all(names), f"arms are {said!r}: an empty name, from a stray comma or quotes; leave it out")
+        return names
 
     def returns(self) -> tuple[float, float] | None:
         """The return range that was given.

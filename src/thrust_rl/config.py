@@ -12,6 +12,7 @@ CellName = Literal["none", "lstm", "gru"]
 ActivationName = Literal["relu", "tanh"]
 
 CELLS = get_args(CellName)
+MAX_NAME = 80  # characters of an arm's name
 
 
 class ConfigError(ValueError):
@@ -48,6 +49,13 @@ def _require_count(name: str, value: object) -> None:
     if not isinstance(value, int) or isinstance(value, bool):
         raise ConfigError(f"{name} is {value!r}: it must be a whole number")
     _require_at_least(name, value, 1)
+
+
+def _require_name(name: object) -> None:
+    """Check that `name` can stand in a table, in a legend and on one line of a terminal."""
+    ok = isinstance(name, str) and name.strip() != "" and name.isprintable() and len(name) <= MAX_NAME
+    rule = f"an arm needs a name of 1 to {MAX_NAME} printable characters on one line, not all blank"
+    require(ok, f"name is {name!r}: {rule}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,15 +146,23 @@ class ArmConfig:
 
     def __post_init__(self) -> None:
         """Check that the arm can be built."""
-        require(bool(self.name), "an arm needs a name")
+        _require_name(self.name)
         require(self.cell in CELLS, f"cell is {self.cell!r}: it must be one of {', '.join(CELLS)}")
         known = ("relu", "tanh")
         require(self.activation in known, f"activation is {self.activation!r}: it must be 'relu' or 'tanh'")
         _require_count("hidden_dim", self.hidden_dim)
         _require_count("frame_stack", self.frame_stack)
         _require_at_least("learning_rate", self.learning_rate, 0.0, strict=True)
-        for width in self.encoder_sizes:
+        object.__setattr__(self, "learning_rate", float(self.learning_rate))  # whatever sort of number: files hold it
+        sizes = self.encoder_sizes
+        listed = isinstance(sizes, tuple | list)
+        require(listed, f"encoder_sizes is {sizes!r}: it must be a tuple of widths, such as (64, 64)")
+        object.__setattr__(self, "encoder_sizes", tuple(sizes))
+        for width in sizes:
             _require_count("encoder_sizes", width)
+        for name in ("orthogonal_init", "reset_memory", "previous_action", "previous_reward"):
+            flag = getattr(self, name)
+            require(isinstance(flag, bool), f"{name} is {flag!r}: it must be True or False")
 
     @property
     def has_memory(self) -> bool:

@@ -85,7 +85,7 @@ def three():
 
 
 def long_names():
-    arms = [ArmConfig(f"an arm with a very long name {'x' * 60} {i}", cell="lstm") for i in range(2)]
+    arms = [ArmConfig(f"an arm with a very long name {'x' * 48} {i}", cell="lstm") for i in range(2)]
     return comparison(arms=arms, seeds=5, points=9, name="a task " + "y" * 200)
 
 

@@ -41,8 +41,9 @@ def _of_module(value: str, module: str, name: str) -> ArmConfig:
 def _imported(value: str, module: str) -> Any:
     try:
         return importlib.import_module(module)
-    except Exception as error:  # noqa: BLE001  # importing may fail in any way
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # importing may fail in any way, and a script ends itself
+        said = " ".join(f"{type(error).__name__}: {error}".split())
         raise ConfigError(
-            f"arm is {value!r}: the module {module!r} cannot be imported ({type(error).__name__}: {error}); modules are"
+            f"arm is {value!r}: the module {module!r} cannot be imported ({said}); modules are"
             " looked for in the current directory too"
         ) from error
