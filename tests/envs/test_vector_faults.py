@@ -56,6 +56,16 @@ def test_where_it_is_known_it_is_said_and_no_process_is_left(how, fault):
     assert not multiprocessing.active_children()
 
 
+@pytest.mark.filterwarnings("ignore:.*:UserWarning")
+def test_of_several_that_raise_at_once_all_are_named():
+    def make_vector(num_envs):
+        return AsyncVectorEnv([functools.partial(Failing, "raise")] * num_envs, autoreset_mode=AutoresetMode.SAME_STEP)
+
+    with pytest.raises(EnvError, match="^environments 0, 1 at step 5 all failed; one of them: it raised RuntimeError"):
+        stepped(make_vector)
+    assert not multiprocessing.active_children()
+
+
 def test_what_fails_at_a_reset_names_the_step():
     class Tired(Telling):
         def reset(self, *, seed=None, options=None):

@@ -49,8 +49,11 @@ class Guarded:
         inner = self.vector.unwrapped
         if isinstance(inner, AsyncVectorEnv):
             raised = _dropped(inner)
-            if raised:
-                return env_error(raised[-1], step, fault_of(error))  # of several it raises what the last one did
+            if len(raised) == 1:
+                return env_error(raised[0], step, fault_of(error))
+            if raised:  # Gymnasium passes one of their errors on, and not whose it is
+                all_of_them = ", ".join(map(str, raised))
+                return EnvError(f"environments {all_of_them} at step {step} all failed; one of them: {fault_of(error)}")
             ending = multiprocessing.connection.wait([process.sentinel for process in inner.processes], PATIENCE)
             for i, process in enumerate(inner.processes):
                 if process.sentinel in ending:

@@ -2,21 +2,23 @@
 
 import dataclasses
 import functools
-import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import gymnasium
 from gymnasium.envs.registration import registry
 from gymnasium.error import DependencyNotInstalled
+from gymnasium.vector import VectorEnv
 
 from thrust_rl.config import ConfigError, nearest, require
 from thrust_rl.envs.adapters import COMPILED, HOSTED, adapter_of
 from thrust_rl.envs.core import FullyObserved, FunctionalEnv
 from thrust_rl.envs.host import OnEnvError
+from thrust_rl.envs.named_vectors import vector_task
 from thrust_rl.envs.partial import PartialObservation, observed
 from thrust_rl.envs.registry import ENVIRONMENTS
 from thrust_rl.envs.registry import make as make_own
+from thrust_rl.envs.targets import imported, makes_vectors, split
 from thrust_rl.envs.task import CompiledTask, HostTask, VectorTask
 from thrust_rl.envs.workers import STEP_TIMEOUT
 
@@ -72,14 +74,15 @@ def make(
     check_range: bool = True,
     step_timeout: float = STEP_TIMEOUT,
     **params: Any,
-) -> FunctionalEnv | HostTask:
+) -> FunctionalEnv | HostTask | VectorTask:
     """An environment by name, to train on.
 
     The library's own (`CartPole-v1`, `FlickeringCartPole-v0`, `MaskedCartPole-v0`) are compiled. Every other name is
     stepped by the host: an id of Gymnasium's (`Pendulum-v1`; `gymnasium:CartPole-v1` for one whose name the library has
     too), `module:Env-v0` for one that a module registers, `module:callable` for a class or function that builds one,
-    or one of the velocity-masked classics (`VELOCITY_MASKED`). Adapters build those of other packages: compiled ones
-    (`gymnax:CartPole-v1`) and ones for the host (`popgym:...`, `minigrid:...`).
+    or one of the velocity-masked classics (`VELOCITY_MASKED`). A callable that takes `num_envs` builds a vector
+    environment, and what can only be done to single ones is refused. Adapters build those of other packages: compiled
+    ones (`gymnax:CartPole-v1`) and ones for the host (`popgym:...`, `minigrid:...`).
 
     Args:
         name: of the environment.
@@ -105,11 +108,20 @@ def make(
         require(env_workers == 0, f"env_workers is {env_workers}: {name} is compiled and needs none; drop it")
         env = make_own(name, **params) if adapter is None else COMPILED[adapter[0]](adapter[1], **params)
         return observed(env, list(texts)) if texts else env
+    if adapter is None and makes_vectors(name):
+        return vector_task(
+            name,
+            params,
+            observe=texts,
+            env_workers=env_workers,
+            on_env_error=on_env_error,
+            check_range=check_range,
+        )
     target, own = VELOCITY_MASKED.get(name, (name, ""))
     maker = GymMaker(target, tuple(sorted(params.items())), (own, *texts) if own else texts)
     if adapter is None:
         _require_known(target)
-    label, check_range = "|".join([name, *texts]), check_range and _split(target)[1] not in LEAVE_THEIR_SPACE
+    label, check_range = "|".join([name, *texts]), check_range and split(target)[1] not in LEAVE_THEIR_SPACE
     task = HostTask(label, maker, env_workers, on_env_error, check_range, step_timeout)
     _ = task.observation_space  # builds one: what cannot be built fails here
     return task
@@ -146,10 +158,10 @@ def twin_of_task(env: Environment) -> FunctionalEnv | HostTask | None:
 
 
 def _require_known(target: str) -> None:
-    module, name = _split(target)
+    module, name = split(target)
     if module is not None:
-        _imported(module)
-    if name in registry or (module is not None and hasattr(_imported(module), name)):
+        imported(module)
+    if name in registry or (module is not None and hasattr(imported(module), name)):
         return
     known = [*ENVIRONMENTS, *VELOCITY_MASKED, *registry]
     if module is not None:
@@ -173,14 +185,15 @@ def _built(target: str, build: Callable[..., Any], params: dict[str, Any]) -> gy
         raise ConfigError(f"{target} cannot be built: {said}") from error
     except Exception as error:  # noqa: BLE001  # building may fail in any way
         raise ConfigError(f"{target} cannot be built: {type(error).__name__}: {error}") from error
-    require(isinstance(env, gymnasium.Env), f"{target} built a {type(env).__name__}: expected a gymnasium.Env")
+    remedy = "; to give a vector environment, let it take num_envs" if isinstance(env, VectorEnv) else ""
+    require(isinstance(env, gymnasium.Env), f"{target} built a {type(env).__name__}: expected a gymnasium.Env{remedy}")
     return env
 
 
 def _plain(target: str, /, **params: Any) -> Any:
     """What Gymnasium, or a callable of a module, makes of it."""
-    module, name = _split(target)
-    build = getattr(_imported(module), name, None) if module is not None else None
+    module, name = split(target)
+    build = getattr(imported(module), name, None) if module is not None else None
     if name in registry or build is None:
         return gymnasium.make(name, disable_env_checker=True, **params)  # the batch checks for itself
     return build(**params)
@@ -189,16 +202,3 @@ def _plain(target: str, /, **params: Any) -> Any:
 def _adapted(adapter: tuple[str, str], *, twin: bool) -> Callable[..., Any]:
     prefix, name = adapter
     return functools.partial(HOSTED[prefix], name, twin=twin)
-
-
-@functools.cache
-def _imported(module: str) -> Any:
-    try:
-        return importlib.import_module(module)
-    except Exception as error:  # noqa: BLE001  # importing may fail in any way
-        raise ConfigError(f"the module {module!r} cannot be imported: {type(error).__name__}: {error}") from error
-
-
-def _split(target: str) -> tuple[str | None, str]:
-    module, colon, name = target.partition(":")
-    return (module, name) if colon else (None, target)

@@ -9,7 +9,7 @@ from thrust_rl.envs.host import OnEnvError
 from thrust_rl.envs.named import is_compiled, make, twin_of_task
 from thrust_rl.envs.registry import ENVIRONMENTS, env_parameters
 from thrust_rl.envs.returns import checked_range, return_bounds, stated_range
-from thrust_rl.envs.task import HostTask
+from thrust_rl.envs.task import HostTask, VectorTask
 from thrust_rl.envs.workers import STEP_TIMEOUT
 
 
@@ -51,7 +51,7 @@ class EnvSpec:
         if self.return_range is not None:
             object.__setattr__(self, "return_range", checked_range(self.return_range, "return_range"))
 
-    def build(self) -> FunctionalEnv | HostTask:
+    def build(self) -> FunctionalEnv | HostTask | VectorTask:
         """The environment, ready to be trained on.
 
         Raises:
@@ -68,6 +68,11 @@ class EnvSpec:
         )
         if not self.twin:
             return env
+        require(
+            not isinstance(env, VectorTask),
+            f"no fully observable twin is known for {self.name}: it builds a vector environment, out of which nothing"
+            " that hides can be taken; compare a callable that builds one environment, or drop --twin",
+        )
         twin = twin_of_task(env)
         if twin is None:
             raise ConfigError(
@@ -101,8 +106,8 @@ class EnvSpec:
         if self.return_range is not None or self.is_compiled:
             return self
         env = self.in_process().build()
-        assert isinstance(env, HostTask)
-        built = env.build()
+        assert isinstance(env, HostTask | VectorTask)
+        built: Any = env.build() if isinstance(env, HostTask) else env.make_vector(1)
         try:
             return dataclasses.replace(self, return_range=stated_range(built))
         finally:

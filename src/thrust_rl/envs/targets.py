@@ -1,0 +1,54 @@
+"""What a name such as `module:something` points to."""
+
+import functools
+import importlib
+import inspect
+from typing import Any
+
+import gymnasium
+
+from thrust_rl.config import ConfigError
+
+
+def split(target: str) -> tuple[str | None, str]:
+    """The module, if one is named, and the name in it.
+
+    Example:
+        >>> split("my_module:MyEnv-v0"), split("Pendulum-v1")
+        (('my_module', 'MyEnv-v0'), (None, 'Pendulum-v1'))
+    """
+    module, colon, name = target.partition(":")
+    return (module, name) if colon else (None, target)
+
+
+@functools.cache
+def imported(module: str) -> Any:
+    """The module.
+
+    Raises:
+        ConfigError: it cannot be imported.
+    """
+    try:
+        return importlib.import_module(module)
+    except Exception as error:  # noqa: BLE001  # importing may fail in any way
+        raise ConfigError(f"the module {module!r} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def makes_vectors(target: str) -> bool:
+    """Whether it is a callable of a module that takes `num_envs`, and so builds that many environments as one.
+
+    Raises:
+        ConfigError: the module cannot be imported.
+
+    Example:
+        >>> makes_vectors("gymnasium:make_vec"), makes_vectors("gymnasium:make"), makes_vectors("CartPole-v1")
+        (True, False, False)
+    """
+    module, name = split(target)
+    found = getattr(imported(module), name, None) if module is not None else None
+    if not callable(found) or (isinstance(found, type) and issubclass(found, gymnasium.Env)):
+        return False
+    try:
+        return "num_envs" in inspect.signature(found).parameters
+    except (TypeError, ValueError):  # some that are written in C have none
+        return False

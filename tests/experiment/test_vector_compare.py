@@ -1,0 +1,124 @@
+"""A callable that takes `num_envs` is a task like any other: trained, scored and compared."""
+
+import json
+import multiprocessing
+import signal
+
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+from thrust_rl.cli import main
+from thrust_rl.config import ArmConfig, ConfigError, PPOConfig, TrainConfig
+from thrust_rl.envs.catalogue import described
+from thrust_rl.envs.named import make
+from thrust_rl.envs.task import HostTask, VectorTask
+from thrust_rl.experiment.environment import EnvSpec
+from thrust_rl.experiment.plan import Options, plan
+from thrust_rl.training.evaluate import evaluate
+from thrust_rl.training.train import train
+
+VECTORS = "vector_envs_for_tests:vectors"
+ARM = ArmConfig("tiny", cell="lstm", hidden_dim=4)
+CONFIG = TrainConfig(
+    total_timesteps=32, num_envs=2, num_steps=8, window_start="stored", ppo=PPOConfig(n_epochs=1, envs_per_minibatch=2)
+)
+TINY = ["--total-timesteps", "256", "--num-envs", "4", "--num-steps", "32", "--eval-episodes", "4", "--quiet"]
+
+
+@pytest.fixture
+def thrust(capsys, monkeypatch, tmp_path):
+    """`thrust(*arguments)` runs the command in a folder of its own, and gives its status and what it said."""
+    monkeypatch.chdir(tmp_path)
+    before = signal.getsignal(signal.SIGTERM)
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as stop:
+            main(list(arguments))
+        return stop.value.code, capsys.readouterr()
+
+    yield run
+    signal.signal(signal.SIGTERM, before)
+
+
+def test_it_is_compared_by_the_command(thrust, tmp_path):
+    """Returns of `Telling` tell what was played: 1 + 2 + 3 + 4, and 10 for every action 1."""
+    status, said = thrust("compare", VECTORS, "--seeds", "2", "--out", "here", *TINY)
+    assert status == 0, said.err
+    result = json.loads((tmp_path / "here" / "result.json").read_text())
+    [task] = result["tasks"]
+    [condition] = task["conditions"]
+    assert condition["environment"]["name"] == task["label"] == VECTORS
+    for arm in condition["arms"].values():
+        assert len(arm["seeds"]) == 2
+        for seed in arm["seeds"]:
+            played = seed["evaluation"]["sampled"]
+            assert played["lengths"] == [4] * 4
+            assert set(played["returns"]) <= {10.0, 20.0, 30.0, 40.0, 50.0}
+
+
+def test_one_that_raises_ends_the_command_with_one_line(thrust):
+    status, said = thrust("compare", "vector_envs_for_tests:failing", "--arms", "mlp", "--seeds", "1", *TINY)
+    assert status == 1
+    lines = [line for line in said.err.splitlines() if line.startswith("thrust: ")]
+    assert len(lines) == 1
+    assert "environment 3 at step 5: it raised RuntimeError: the motor is on fire" in lines[0]
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("mode", AutoresetMode.__members__)
+def test_in_every_autoreset_mode_it_plays_the_episodes_of_separate_environments(mode):
+    apart, together = make("host_envs_for_tests:telling", limit=4), EnvSpec(VECTORS, {"mode": mode}).build()
+    assert isinstance(apart, HostTask) and isinstance(together, VectorTask)
+    [trained] = train(together, ARM, CONFIG)
+    assert trained.curve.episodes == (6 if mode == "NEXT_STEP" else 8)  # of 4 steps, and a fifth where that resets
+    played = [evaluate(task, ARM, CONFIG, trained.state, episodes=5) for task in (apart, together)]
+    np.testing.assert_array_equal(played[0].length, played[1].length)
+    np.testing.assert_allclose(played[0].episode_return, played[1].episode_return)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (Options(env_workers=2), "env_workers is 2: .*which steps its environments itself"),
+        (Options(observe="mask:1"), "observe is mask:1: .*PartialObservation"),
+        (Options(on_env_error="restart"), "on_env_error is restart: .*no environment can be replaced"),
+        (Options(twin=True), "no fully observable twin is known for .*it builds a vector environment"),
+        (Options(env_params={"num_envs": 3}), "is num_envs of the run, no parameter"),
+        (Options(env_params={"speed": 3}), "cannot be built: TypeError: .*'speed'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_runs(options, said):
+    with pytest.raises(ConfigError, match=said) as refused:
+        plan(VECTORS, options)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("without_a_number", "built a SyncVectorEnv: expected a gymnasium.Env; .*let it take num_envs"),
+        ("of_one", "takes num_envs and built a Telling: expected a gymnasium.vector.VectorEnv"),
+        ("broken", "cannot be built: RuntimeError: no motor"),
+    ],
+)
+def test_what_builds_something_else_says_so(name, said):
+    with pytest.raises(ConfigError, match=said):
+        make(f"vector_envs_for_tests:{name}")
+
+
+def test_a_class_of_single_environments_may_take_whatever_it_likes():
+    assert isinstance(make("vector_envs_for_tests:Alone"), HostTask)
+
+
+def test_the_catalogue_describes_it_and_one_of_gymnasiums_own_is_one():
+    entry = described(VECTORS)
+    assert (entry.kind, entry.observation, entry.action, entry.has_twin) == (
+        "host",
+        "Box 3 float32",
+        "Discrete 2",
+        False,
+    )
+    envs = make("vector_envs_for_tests:registered").start(3)
+    assert envs.begin(0).obs.shape == (3, 4)
+    envs.close()

@@ -1,0 +1,43 @@
+"""Callables that build vector environments, as a module of a user's would."""
+
+import functools
+
+import gymnasium
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+
+from host_envs_for_tests import Failing, Telling
+
+
+def vectors(num_envs, mode="NEXT_STEP", limit=4):
+    return SyncVectorEnv([functools.partial(Telling, limit=limit)] * num_envs, autoreset_mode=AutoresetMode[mode])
+
+
+def failing(num_envs):
+    return AsyncVectorEnv(
+        [*[Telling] * (num_envs - 1), functools.partial(Failing, "raise")],
+        autoreset_mode=AutoresetMode.SAME_STEP,
+        context="forkserver",
+    )
+
+
+def without_a_number():
+    return vectors(2)
+
+
+def of_one(num_envs=1):
+    return Telling()
+
+
+class Alone(Telling):
+    """A single environment, whatever it takes."""
+
+    def __init__(self, num_envs=3):
+        super().__init__(limit=num_envs)
+
+
+def broken(num_envs):
+    raise RuntimeError("no motor")
+
+
+def registered(num_envs):
+    return gymnasium.make_vec("CartPole-v1", num_envs=num_envs, vectorization_mode="vector_entry_point")
