@@ -543,6 +543,22 @@ def test_a_failed_run_is_one_line_that_says_where_the_rest_is(thrust, fake, tmp_
     )
 
 
+def test_where_nothing_finished_there_is_no_report(thrust, fake, tmp_path):
+    fake(trouble="error", at="lstm seed 0")
+    done = thrust("compare", FLICKER, "--seeds", "1", "--workers", "1", "--out", "here", *TINY)
+    assert done.status == 1
+    assert done.err == "thrust: lstm seed 0: non-finite loss at update 3; nothing had finished\n"
+    assert [path.name for path in (tmp_path / "here").iterdir()] == ["runs"]
+
+
+def test_before_anything_has_run_it_says_how_much_there_is_and_where_it_goes(thrust, fake):
+    fake()
+    done = thrust("compare", FLICKER, "--seeds", "3", "--workers", "2", "--out", "here", *TINY)
+    first, *rest = done.out.splitlines()
+    assert first.startswith("6 runs on up to 2 workers, written to here; compiling takes about half a minute")
+    assert any(line.endswith("s (6 of 6)") for line in rest)
+
+
 def test_a_message_that_is_boxed_over_several_lines_becomes_one():
     box = "╭─ Title ──╮\n│ One thing │\n│ or other  │\n│ ───────── │\n│ For help  │\n╰───────────╯\n"
     assert one_line(box) == "One thing or other (see thrust compare --help)"
@@ -629,7 +645,8 @@ def session(tmp_path, cache):
 def test_interrupted_it_shows_and_saves_what_was_finished_and_leaves_no_process(session, tmp_path, number):
     long = ["--total-timesteps", "4096", "--num-envs", "4", "--num-steps", "32", "--seeds", "100000"]
     running = session("CartPole-v1", "--arms", "mlp", "--workers", "1", "--out", "here", *long)
-    first = running.process.stdout.readline()
+    opening, first = (running.process.stdout.readline() for _ in range(2))
+    assert opening.startswith("100000 runs on 1 worker, written to here")
     assert first.startswith("mlp seed 0: finished after ")
     workers = [pid for pid in running.processes() if pid != running.process.pid]
     assert len(workers) == 1

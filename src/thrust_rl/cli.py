@@ -212,7 +212,7 @@ def _compare(options: Compare, arguments: list[str]) -> int:
     from thrust_rl.experiment.compare import run, writable_folder
     from thrust_rl.experiment.plan import Options, jobs_of, plan
     from thrust_rl.experiment.runner import RunError
-    from thrust_rl.experiment.terminal import LiveProgress
+    from thrust_rl.experiment.terminal import LiveProgress, opening
 
     shared = {field.name for field in dataclasses.fields(Options)} & {
         field.name for field in dataclasses.fields(Compare)
@@ -231,11 +231,15 @@ def _compare(options: Compare, arguments: list[str]) -> int:
     planned = dataclasses.replace(plan(options.envs, settings), command=repeating(arguments))
     folder = writable_folder(options.out or _new_folder("+".join(options.envs)))
     console = Console(quiet=options.quiet)
+    jobs = jobs_of(planned)
+    console.print(opening(jobs, workers=options.workers, folder=folder), highlight=False, soft_wrap=True)
     try:
-        with LiveProgress(console, jobs_of(planned)) as progress:
+        with LiveProgress(console, jobs) as progress:
             comparison = run(planned, out=folder, fresh=options.fresh, workers=options.workers, listener=progress)
     except RunError as error:
-        _fail(f"{error}; what had finished is in {folder / 'result.json'}", status=1)
+        result = folder / "result.json"
+        rest = f"what had finished is in {result}" if result.exists() else "nothing had finished"
+        _fail(f"{error}; {rest}", status=1)
     _show(comparison, folder, console)
     return 0 if comparison.status == "complete" else 130
 

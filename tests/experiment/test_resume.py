@@ -55,6 +55,7 @@ def test_killed_after_the_first_run_it_goes_on_and_gives_what_an_undisturbed_one
         pytest.skip("needs /proc to look for processes")
     out = tmp_path / "killed"
     killed = start(tmp_path, tmp_path / "cache", "killed")
+    assert killed.stdout.readline().startswith("4 runs on 1 worker, written to killed")
     assert "seed 0: finished after" in killed.stdout.readline()
     killed.send_signal(signal.SIGKILL)
     killed.communicate()

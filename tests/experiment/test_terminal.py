@@ -177,6 +177,7 @@ def test_elsewhere_than_on_a_terminal_there_is_one_line_per_finished_job():
     lines = shown(to).splitlines()
     assert len(lines) == 2
     assert lines[0].startswith("a seed 0: finished after ") and lines[1].startswith("b seed 0: finished after ")
+    assert lines[0].endswith(" s (1 of 4)") and lines[1].endswith(" s (2 of 4)")
 
 
 @pytest.mark.parametrize("terminal", [True, False])

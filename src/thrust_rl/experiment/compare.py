@@ -131,7 +131,7 @@ def run(
     if store is not None:
         store.begin()
         planned = dataclasses.replace(planned, notes=(*planned.notes, *store.notes))
-    complete = False
+    complete, failed = False, True
     try:
         for job, _ in finished:
             tell(JobEvent("kept", job))
@@ -141,14 +141,14 @@ def run(
                     if store is not None:
                         store.keep(job, result)
                     finished.append((job, result))
-        complete = True
+        complete, failed = True, False
     except KeyboardInterrupt:
-        pass
+        failed = False
     finally:
         seconds = round(time.monotonic() - started, 1)
         comparison = assembled(planned, finished, complete=complete, seconds=seconds)
-        if folder is not None and (finished or not (folder / RESULT_FILE).exists()):
-            save(comparison, folder)  # an earlier result is not replaced by an empty one
+        if folder is not None and (finished or not (failed or (folder / RESULT_FILE).exists())):
+            save(comparison, folder)  # an earlier result is not replaced by an empty one; if all failed there is none
         if store is not None and complete:
             store.looked()
     return comparison

@@ -2,14 +2,29 @@
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from thrust_rl.experiment.jobs import Job
-from thrust_rl.experiment.runner import JobEvent
+from thrust_rl.experiment.runner import JobEvent, usable_cores
 
 RUNS = "runs"
+
+
+def opening(jobs: Sequence[Job], *, workers: int | None, folder: Path) -> str:
+    """What is about to happen, before the first half a minute in which nothing moves.
+
+    Example:
+        >>> opening([], workers=2, folder=Path("runs/mine"))
+        '0 runs on up to 2 workers, written to runs/mine; compiling takes about half a minute before steps are counted'
+    """
+    runs, most = sum(len(job.seeds) for job in jobs), workers or usable_cores()
+    return (
+        f"{runs} run{'s' if runs != 1 else ''} on {'1 worker' if most == 1 else f'up to {most} workers'}, written to"
+        f" {folder}; compiling takes about half a minute before steps are counted"
+    )
 
 
 class LiveProgress:
@@ -17,12 +32,12 @@ class LiveProgress:
 
     def __init__(self, console: Console, jobs: Sequence[Job]) -> None:
         """`jobs`: all there are, those included that have finished before."""
-        self._console, self._started, self._kept = console, time.monotonic(), 0
+        self._console, self._started, self._kept, self._done = console, time.monotonic(), 0, 0
         self._progress = Progress(
-            TextColumn("{task.description:>10}"),
+            TextColumn("{task.description:>10}", markup=False),  # brackets in a name are no markup
             BarColumn(bar_width=None),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[unit]}  {task.fields[note]}"),
+            TextColumn("{task.fields[unit]}  {task.fields[note]}", markup=False),
             TimeElapsedColumn(),
             console=console,
             disable=not console.is_terminal,
@@ -60,7 +75,7 @@ class LiveProgress:
                 self._count(job, event.data["seeds"], event.data["steps"])
                 self._progress.update(task, note=_note(event))
             case "restarted":
-                self._console.print(f"{job.label}: {event.data['reason']}; started over", style="yellow")
+                self._console.print(f"{job.label}: {event.data['reason']}; started over", style="yellow", markup=False)
                 self._count(job, job.seeds, 0)
             case "kept":
                 self._kept += len(job.seeds)
@@ -68,10 +83,13 @@ class LiveProgress:
             case "finished":
                 self._finish(job)
                 if not self._console.is_terminal:
-                    self._console.print(f"{job.label}: finished after {time.monotonic() - self._started:.0f} s")
+                    seconds, count = time.monotonic() - self._started, f"{self._done} of {self._num_runs}"
+                    said = f"{job.label}: finished after {seconds:.0f} s ({count})"
+                    self._console.print(said, highlight=False, soft_wrap=True, markup=False)
 
     def _finish(self, job: Job) -> None:
         self._count(job, job.seeds, _steps_of(job) // len(job.seeds))
+        self._done += len(job.seeds)
         self._progress.advance(self._runs, len(job.seeds))
 
     def _count(self, job: Job, seeds: Sequence[int], steps: int) -> None:
