@@ -10,7 +10,7 @@ from gymnasium.envs.registration import EnvSpec, registry
 
 from thrust_rl.config import ConfigError
 from thrust_rl.envs.core import FunctionalEnv
-from thrust_rl.envs.named import VELOCITY_MASKED, make, twin_of_task
+from thrust_rl.envs.named import VELOCITY_MASKED, Environment, make, twin_of_task
 from thrust_rl.envs.registry import ENVIRONMENTS, env_parameters
 from thrust_rl.envs.returns import return_bounds
 
@@ -63,7 +63,14 @@ def described(name: str, observe: Sequence[str] = ()) -> Entry:
         return Entry(name, "host", "", "", False, bounds, params, problem=str(error).splitlines()[0])
     kind = "compiled" if isinstance(env, FunctionalEnv) else "host"
     spaces = brief(env.observation_space), brief(env.action_space)
-    return Entry(name, kind, *spaces, twin_of_task(env) is not None, bounds, params)
+    return Entry(name, kind, *spaces, _has_twin(env), bounds, params)
+
+
+def _has_twin(env: Environment) -> bool:
+    try:
+        return twin_of_task(env) is not None
+    except ConfigError:  # there may be one, and nobody can build it
+        return False
 
 
 def brief(space: gymnasium.Space[Any]) -> str:

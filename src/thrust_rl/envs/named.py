@@ -20,6 +20,7 @@ from thrust_rl.envs.registry import ENVIRONMENTS
 from thrust_rl.envs.registry import make as make_own
 from thrust_rl.envs.targets import imported, makes_vectors, split
 from thrust_rl.envs.task import CompiledTask, HostTask, VectorTask
+from thrust_rl.envs.twins import twin_of
 from thrust_rl.envs.workers import STEP_TIMEOUT
 
 Environment = FunctionalEnv | HostTask | VectorTask | CompiledTask
@@ -45,7 +46,8 @@ class GymMaker:
             adapter builds, such as "popgym:popgym-HigherLowerEasy-v0".
         params: keyword arguments, as pairs.
         observe: texts of observation models, the first nearest to the environment.
-        twin: the fully observable form, which some adapters have.
+        twin: the fully observable form, which some adapters have; of other environments, what is left without the
+            `PartialObservation` wrappers that they come in.
     """
 
     target: str
@@ -62,6 +64,8 @@ class GymMaker:
         adapter = adapter_of(self.target)
         build = functools.partial(_plain, self.target) if adapter is None else _adapted(adapter, twin=self.twin)
         env = _built(self.target, build, dict(self.params))
+        if self.twin and adapter is None:
+            env = twin_of(env)
         return PartialObservation(env, list(self.observe)) if self.observe else env
 
 
@@ -141,6 +145,9 @@ def is_compiled(name: str) -> bool:
 def twin_of_task(env: Environment) -> FunctionalEnv | HostTask | None:
     """The fully observable twin; None where none is known.
 
+    Raises:
+        ConfigError: there is one, but it cannot be built: see `envs.twins.twin_of`.
+
     Example:
         >>> twin_of_task(make("gymnasium:CartPole-v1", observe="mask:1,3")).observation_space.shape
         (4,)
@@ -151,10 +158,19 @@ def twin_of_task(env: Environment) -> FunctionalEnv | HostTask | None:
         return None
     maker = env.make_env
     shows_all = adapter_of(maker.target) is not None  # every adapter for the host can build what shows everything
-    if maker.twin or not (maker.observe or shows_all):
+    if maker.twin or not (maker.observe or shows_all or _comes_wrapped(maker)):
         return None
-    plain = dataclasses.replace(maker, observe=(), twin=shows_all)
+    plain = dataclasses.replace(maker, observe=(), twin=True)
     return dataclasses.replace(env, name=f"{env.name}-twin", make_env=plain)
+
+
+def _comes_wrapped(maker: GymMaker) -> bool:
+    """Whether what a module or Gymnasium builds has observation models around it."""
+    env = maker()
+    try:
+        return twin_of(env) is not env
+    finally:
+        env.close()
 
 
 def _require_known(target: str) -> None:
