@@ -230,7 +230,7 @@ def _compare(options: Compare, arguments: list[str]) -> int:
     require(options.workers is None or options.workers >= 1, f"workers is {options.workers}: it must be at least 1")
     planned = dataclasses.replace(plan(options.envs, settings), command=repeating(arguments))
     folder = writable_folder(options.out or _new_folder("+".join(options.envs)))
-    console = Console(quiet=options.quiet)
+    console = Console(quiet=options.quiet, markup=False, emoji=False)
     jobs = jobs_of(planned)
     console.print(opening(jobs, workers=options.workers, folder=folder), highlight=False, soft_wrap=True)
     try:
@@ -259,7 +259,7 @@ def _report(options: Report) -> int:
     names = [str(folder) for folder in folders]
     comparisons = [Comparison.load(path) for path in options.folders]
     only = folders[0] if len(first_given) == 1 else None
-    console = Console(quiet=options.quiet)
+    console = Console(quiet=options.quiet, markup=False, emoji=False)
     try:
         comparison = merged(comparisons, names)
         folder = writable_folder(options.out or only or _new_folder("merged"))
@@ -290,7 +290,7 @@ def _envs(options: Envs) -> int:
     from thrust_rl.envs.catalogue import described, host_names, own
     from thrust_rl.experiment.tables import environment_text
 
-    console = Console()
+    console = Console(markup=False, emoji=False)  # brackets in a name are no markup
     entries = [described(name) for name in options.names] or own()
     for entry in entries:
         print(environment_text(entry))
@@ -312,9 +312,9 @@ def _new_folder(name: str) -> Path:
 
 def _show(comparison: Any, folder: Path, console: Any) -> None:
     """The tables, the sentences, and where the files are."""
-    from thrust_rl.experiment.tables import shown
+    from thrust_rl.experiment.tables import tell
 
-    console.print(shown(comparison), highlight=False)
+    tell(comparison, console)
     for name in PRINTED[: 1 if console.quiet else None]:
         if (folder / name).exists():
             print(folder / name)

@@ -8,10 +8,12 @@ from rich.console import Console
 
 from comparisons_for_tests import LSTM, MLP, comparison
 from thrust_rl.config import ArmConfig, TrainConfig
+from thrust_rl.experiment.comparison import TaskResult
 from thrust_rl.experiment.environment import EnvSpec
 from thrust_rl.experiment.jobs import Job
 from thrust_rl.experiment.runner import JobEvent
 from thrust_rl.experiment.tables import shown as shown_result
+from thrust_rl.experiment.tables import tell
 from thrust_rl.experiment.terminal import LiveProgress
 
 CONFIG = TrainConfig(total_timesteps=512, num_envs=4, num_steps=32)
@@ -74,6 +76,21 @@ def test_under_the_table_stand_all_sentences():
     text = " ".join(table_text(made)[0].split())
     assert len(made.sentences) >= 6
     assert all(sentence in text for sentence in made.sentences)
+
+
+def test_returns_of_about_one_are_shown_to_three_digits():
+    small = {"lstm": tuple(score / 500 for score in LSTM), "mlp": tuple(score / 500 for score in MLP)}
+    rows = table_text(comparison(small))[1]
+    assert next(row for row in rows if row[:1] == ["mlp"])[3:7] == ["0.317", "0.296", "to", "0.337"]
+
+
+def test_elsewhere_than_on_a_terminal_no_name_is_broken_and_no_line_ends_in_spaces():
+    long = "lstm-of-a-rather-long-name-that-someone-gave-it+action+reward"
+    to = Console(file=io.StringIO(), width=80, color_system=None)
+    tell(comparison({ArmConfig(long, cell="lstm"): LSTM, "mlp": MLP}, tasks=TASKS), to)
+    lines = shown(to).splitlines()
+    assert sum(line.split()[:1] == [long] for line in lines) == 2 * len(TASKS)
+    assert not [line for line in lines if line != line.rstrip()]
 
 
 TASKS = ("CartPole-v1", "FlickeringCartPole-v0", "MaskedCartPole-v0")
@@ -222,6 +239,35 @@ def test_seeds_that_run_together_are_counted_together():
         live(progress("a", 256, 0, 1))
     assert "512/1024" in bars(to)[-1]
     assert "no episode yet" in bars(to)[-1]
+
+
+BRACKETS = ["[red]x[/blue]", "[/x]", "a [bold]", ":smile:", "[", "\\[x]"]
+
+
+@pytest.mark.parametrize("name", BRACKETS)
+def test_brackets_in_a_name_are_shown_as_they_are(name):
+    made = comparison({ArmConfig(name, cell="lstm"): LSTM, "mlp": MLP})
+    spec = EnvSpec("FlickeringCartPole-v0", {"mode": name})
+    task = TaskResult(name, (dataclasses.replace(made.tasks[0].task, environment=spec),))
+    made = dataclasses.replace(made, tasks=(task,))
+    text, _ = table_text(made)
+    assert f"mode={name}" in text and text.count(name) >= 4  # the title, both tables, the sentence
+    several = dataclasses.replace(made, tasks=(task, dataclasses.replace(task, label="two")))
+    both = table_text(several)[0]
+    assert name in both.partition("two")[0]  # the overview's row
+
+
+@pytest.mark.parametrize("name", BRACKETS)
+@pytest.mark.parametrize("terminal", [True, False])
+def test_brackets_in_a_name_are_no_markup_of_progress(name, terminal):
+    to = console(terminal=terminal)
+    with LiveProgress(to, jobs(name)) as live:
+        live(JobEvent("started", job(name, 0)))
+        live(progress(name, 256, 0))
+        live(JobEvent("restarted", job(name, 0), {"reason": f"{name} died"}))
+        live(JobEvent("finished", job(name, 0)))
+    assert f"{name} died" in shown(to)
+    assert name in (bars(to)[-1] if terminal else shown(to).splitlines()[-1])
 
 
 @pytest.mark.parametrize("terminal", [True, False])

@@ -75,7 +75,7 @@ class LiveProgress:
                 self._count(job, event.data["seeds"], event.data["steps"])
                 self._progress.update(task, note=_note(event))
             case "restarted":
-                self._console.print(f"{job.label}: {event.data['reason']}; started over", style="yellow", markup=False)
+                self._say(f"{job.label}: {event.data['reason']}; started over", style="yellow")
                 self._count(job, job.seeds, 0)
             case "kept":
                 self._kept += len(job.seeds)
@@ -85,7 +85,11 @@ class LiveProgress:
                 if not self._console.is_terminal:
                     seconds, count = time.monotonic() - self._started, f"{self._done} of {self._num_runs}"
                     said = f"{job.label}: finished after {seconds:.0f} s ({count})"
-                    self._console.print(said, highlight=False, soft_wrap=True, markup=False)
+                    self._say(said)
+
+    def _say(self, text: str, style: str | None = None) -> None:
+        """One line, its names as they are."""
+        self._console.print(text, style=style, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
     def _finish(self, job: Job) -> None:
         self._count(job, job.seeds, _steps_of(job) // len(job.seeds))
