@@ -12,6 +12,7 @@ from thrust_rl.experiment.files import write_json
 from thrust_rl.experiment.jobs import EvalConfig
 from thrust_rl.experiment.merge import merged
 from thrust_rl.experiment.merge_notes import given_again
+from thrust_rl.experiment.verdict import SECOND_LOOK
 
 EARLY = {"lstm": dict(enumerate(LSTM[:3])), "mlp": dict(enumerate(MLP[:3]))}
 LATE = {"lstm": {i: LSTM[i] for i in (3, 4, 5)}, "mlp": {i: MLP[i] for i in (3, 4, 5)}}
@@ -59,6 +60,26 @@ def test_the_pair_is_that_of_the_parts_and_is_called_fixed_only_where_it_was(tmp
     assert (f"{about[0]} against {about[1]}" in said) == (fixed is not None) != (late in both.sentences)
     write_json(tmp_path / "result.json", both.to_dict())
     assert Comparison.load(tmp_path) == both
+
+
+CLOSE = {"lstm": dict(enumerate((1.0, 90.0, 2.0))), "mlp": dict(enumerate((2.0, 1.0, 80.0)))}
+CLOSE_LATE = {arm: {seed + 3: score for seed, score in scores.items()} for arm, scores in CLOSE.items()}
+LOOKED = tuple(f"Decided before with seeds {seeds}: {SECOND_LOOK}." for seeds in ("0 to 1", "0 to 2"))
+
+
+@pytest.mark.parametrize("notes", [(), LOOKED[:1], LOOKED], ids=["none", "one", "two"])
+def test_that_a_second_look_is_a_second_chance_to_be_wrong_is_said_once(notes):
+    early = dataclasses.replace(comparison(CLOSE), notes=notes)
+    both = merged([early, comparison(CLOSE_LATE, seeds=(3, 4, 5))], ["a", "b"])
+    again = merged([both, comparison(CLOSE_LATE, seeds=(3, 4))], ["ab", "b"])
+    for made in (both, again):
+        [verdict] = [task.verdict for task in made.analysis.tasks]
+        assert verdict.kind == "cannot tell yet"
+        everything = " ".join((*made.sentences, *verdict.notes))
+        assert everything.count("second chance to be wrong") == 1
+        assert all(note.partition(":")[0] in everything for note in notes)
+    alone = dataclasses.replace(both, notes=())
+    assert alone.analysis.tasks[0].verdict.notes.count(SECOND_LOOK) == 1
 
 
 def test_an_interrupted_result_is_completed_by_another():

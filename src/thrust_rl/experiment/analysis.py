@@ -14,7 +14,7 @@ from thrust_rl.experiment.levelling import levelling_notes
 from thrust_rl.experiment.scale import ReturnScale, return_scale
 from thrust_rl.experiment.twin import TwinEffects, twin_effects
 from thrust_rl.experiment.unhidden import without
-from thrust_rl.experiment.verdict import Verdict
+from thrust_rl.experiment.verdict import SECOND_LOOK, Verdict
 
 About = Literal["verdict", "memory alone", "other"]
 
@@ -122,14 +122,20 @@ def _verdicts(comparison: Comparison, pair: tuple[str, str] | None) -> dict[str,
         min_effect=comparison.min_effect,
         steps=comparison.config.total_timesteps,
     )
-    return {task.label: _noted(verdicts[task.label], task, pair) for task in comparison.tasks if task.label in verdicts}
+    warned = any(SECOND_LOOK in note for note in comparison.notes)
+    return {
+        task.label: _noted(verdicts[task.label], task, pair, warned=warned)
+        for task in comparison.tasks
+        if task.label in verdicts
+    }
 
 
-def _noted(verdict: Verdict, task: TaskResult, pair: tuple[str, str]) -> Verdict:
-    """With a note on an arm of the pair that was still improving."""
+def _noted(verdict: Verdict, task: TaskResult, pair: tuple[str, str], *, warned: bool) -> Verdict:
+    """With a note on an arm of the pair that was still improving, and without what the comparison warns of already."""
     arms = [task.task.arm(name) for name in pair]
     said = levelling_notes(arms, scale=verdict.scale, min_effect=verdict.min_effect)
-    return dataclasses.replace(verdict, notes=(*said, *verdict.notes))
+    kept = tuple(note for note in verdict.notes if not (warned and note == SECOND_LOOK))
+    return dataclasses.replace(verdict, notes=(*said, *kept))
 
 
 def _contrasts(task: TaskResult, pair: tuple[str, str] | None) -> tuple[PairContrast, ...]:

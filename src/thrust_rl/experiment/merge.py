@@ -9,7 +9,7 @@ from thrust_rl.experiment.beforehand import pair_was_fixed
 from thrust_rl.experiment.command import merging
 from thrust_rl.experiment.comparison import ArmResult, Comparison, ConditionResult, TaskResult
 from thrust_rl.experiment.jobs import SeedResult
-from thrust_rl.experiment.merge_notes import AND, missing, notes_on, versions_of
+from thrust_rl.experiment.merge_notes import AND, missing, notes_on, versions_of, warned_once
 from thrust_rl.experiment.settings import ABSENT, differing, settings_of, shown
 
 
@@ -47,7 +47,7 @@ def merged(comparisons: Sequence[Comparison], names: Sequence[str]) -> Compariso
         pair=_pair(parts),
     )
     whole = all(part.status == "complete" for part in parts) or not missing(joined)
-    noted = (*joined.notes, *notes_on(joined, parts, folders, names))
+    noted = warned_once((*joined.notes, *notes_on(joined, parts, folders, names)))
     return dataclasses.replace(joined, status="complete" if whole else "interrupted", notes=noted)
 
 

@@ -33,6 +33,18 @@ def notes_on(
     return said
 
 
+def warned_once(notes: Sequence[str]) -> tuple[str, ...]:
+    """With what a second look costs said in the first note that says it, and in no other.
+
+    Example:
+        >>> [len(note) < 20 for note in warned_once([f"Merged from a, b: {SECOND_LOOK}.", f"Again: {SECOND_LOOK}."])]
+        [False, True]
+    """
+    warning = f": {SECOND_LOOK}."
+    first = next((i for i, note in enumerate(notes) if note.endswith(warning)), None)
+    return tuple(note if i == first else note.replace(warning, ".") for i, note in enumerate(notes))
+
+
 def given_again(names: Sequence[str]) -> list[str]:
     """Folders that were given more than once."""
     return [f"{name} was given {count} times and counts once." for name, count in Counter(names).items() if count > 1]
