@@ -177,11 +177,11 @@ def test_a_known_range_is_the_scale_and_else_the_largest_mean():
     assert "0 to 500, known beforehand" in CARTPOLE.describe()
 
 
-def test_a_scale_from_the_data_is_labelled_in_the_notes():
-    (*_, note) = verdict(paired(30.0, 60.0), ReturnScale(0.0, 457.4, "observed")).notes
-    assert note.startswith("the smallest effect of interest is 0.05 of 457.4, the largest absolute mean of an arm")
-    assert "was not fixed beforehand" in note
-    assert verdict(paired(30.0, 60.0)).notes == ("a note",)
+def test_a_scale_from_the_data_is_labelled_where_the_smallest_effect_is_named_and_not_again_in_a_note():
+    observed = ReturnScale(0.0, 457.4, "observed")
+    assert observed.describe().startswith("457.4, the largest absolute mean of an arm")
+    assert "was not fixed beforehand" in observed.describe()
+    assert verdict(paired(30.0, 60.0), observed).notes == ("a note",)
 
 
 def test_where_every_return_is_zero_memory_does_not_help():

@@ -104,8 +104,6 @@ def decide(
     needed, notes = None, paired.notes
     if kind == "cannot tell yet":
         needed, notes = _more(paired, delta, together), (*notes, SECOND_LOOK)
-    if scale.source == "observed":
-        notes = (*notes, f"the smallest effect of interest is {min_effect:.3g} of {scale.describe()}")
     p_value = together.p_adjusted if together else paired.p_value
     verdict = Verdict(
         kind=kind,
