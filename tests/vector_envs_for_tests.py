@@ -16,7 +16,6 @@ def failing(num_envs):
     return AsyncVectorEnv(
         [*[Telling] * (num_envs - 1), functools.partial(Failing, "raise")],
         autoreset_mode=AutoresetMode.SAME_STEP,
-        context="forkserver",
     )
 
 

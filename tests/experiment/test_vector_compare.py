@@ -66,6 +66,16 @@ def test_one_that_raises_ends_the_command_with_one_line(thrust):
     assert not multiprocessing.active_children()
 
 
+def test_its_processes_are_not_forked_beside_the_threads_of_jax():
+    before = multiprocessing.get_start_method(allow_none=True)
+    vector = make("vector_envs_for_tests:failing").make_vector(2)
+    try:
+        assert {type(process).__name__ for process in vector.processes} == {"ForkServerProcess"}
+    finally:
+        vector.close()
+    assert multiprocessing.get_start_method(allow_none=True) == before
+
+
 @pytest.mark.parametrize("mode", AutoresetMode.__members__)
 def test_in_every_autoreset_mode_it_plays_the_episodes_of_separate_environments(mode):
     apart, together = make("host_envs_for_tests:telling", limit=4), EnvSpec(VECTORS, {"mode": mode}).build()

@@ -1,6 +1,9 @@
 """Vector environments by name: `module:callable`, where the callable takes `num_envs`."""
 
+import contextlib
 import dataclasses
+import multiprocessing
+from collections.abc import Iterator
 from typing import Any
 
 from gymnasium.vector import VectorEnv
@@ -32,7 +35,9 @@ class VectorMaker:
         module, name = split(self.target)
         assert module is not None, "only callables of modules build vector environments"
         try:
-            vector = getattr(imported(module), name)(num_envs=num_envs, **dict(self.params))
+            build = getattr(imported(module), name)
+            with _no_forks():
+                vector = build(num_envs=num_envs, **dict(self.params))
         except ConfigError:
             raise
         except Exception as error:  # noqa: BLE001  # building may fail in any way
@@ -44,6 +49,19 @@ class VectorMaker:
         )
         assert isinstance(vector, VectorEnv)
         return vector
+
+
+@contextlib.contextmanager
+def _no_forks() -> Iterator[None]:
+    """Processes that name no start method are not forked: from a process in which JAX has threads they would hang."""
+    before = multiprocessing.get_start_method(allow_none=True)
+    if before in (None, "fork"):
+        there = multiprocessing.get_all_start_methods()
+        multiprocessing.set_start_method("forkserver" if "forkserver" in there else "spawn", force=True)
+    try:
+        yield
+    finally:
+        multiprocessing.set_start_method(before, force=True)
 
 
 def vector_task(
