@@ -1,6 +1,7 @@
 """The `thrust` command."""
 
 import dataclasses
+import functools
 import importlib.metadata
 import io
 import os
@@ -232,10 +233,18 @@ def _compare(options: Compare, arguments: list[str]) -> int:
     folder = writable_folder(options.out or _new_folder("+".join(options.envs)))
     console = Console(quiet=options.quiet, markup=False, emoji=False)
     jobs = jobs_of(planned)
-    console.print(opening(jobs, workers=options.workers, folder=folder), highlight=False, soft_wrap=True)
+    said = opening(jobs, workers=options.workers, folder=folder)
+    starting = functools.partial(console.print, said, highlight=False, soft_wrap=True)
     try:
         with LiveProgress(console, jobs) as progress:
-            comparison = run(planned, out=folder, fresh=options.fresh, workers=options.workers, listener=progress)
+            comparison = run(
+                planned,
+                out=folder,
+                fresh=options.fresh,
+                workers=options.workers,
+                listener=progress,
+                starting=starting,
+            )
     except RunError as error:
         result = folder / "result.json"
         rest = f"what had finished is in {result}" if result.exists() else "nothing had finished"

@@ -121,8 +121,12 @@ def run(
     fresh: bool = False,
     workers: int | None = None,
     listener: Callable[[JobEvent], None] | None = None,
+    starting: Callable[[], None] | None = None,
 ) -> Comparison:
-    """Run what was planned, save and return what came out; arguments and errors are those of `compare`."""
+    """Run what was planned, save and return what came out; arguments and errors are those of `compare`.
+
+    `starting` is called once, when everything has been checked and before anything runs.
+    """
     require(workers is None or workers >= 1, f"workers is {workers}: it must be at least 1")
     started, tell = time.monotonic(), listener or (lambda event: None)
     folder = writable_folder(out) if out is not None else None
@@ -131,6 +135,8 @@ def run(
     if store is not None:
         store.begin()
         planned = dataclasses.replace(planned, notes=(*planned.notes, *store.notes))
+    if starting is not None:
+        starting()
     complete, failed = False, True
     try:
         for job, _ in finished:
