@@ -242,7 +242,9 @@ def test_help_names_every_setting_with_its_default(thrust):
     done = thrust("compare", "--help")
     assert (done.status, done.err) == (0, "")
     text = " ".join(line.strip("│ ") for line in done.out.splitlines())
-    assert "ENV" in text
+    assert "ENV" in text and "(default: )" not in text
+    for words in ("--flicker-prob FLOAT", "--integrator {euler,semi-implicit}", "--workers INT", "--out PATH"):
+        assert words in text
     named = ("arms", "seeds", "seed", "flicker-prob", "burst-len", "integrator", "workers", "out", "quiet", "twin")
     later = ("observe", "env-param", "env-workers", "on-env-error", "allow-out-of-range", "match-params", "min-effect")
     for name in (*named, *later, "input-previous-action", "input-previous-reward", "eval-episodes", "fresh"):

@@ -41,7 +41,10 @@ class Compare:
     thrust compare FlickeringCartPole-v0 --arms lstm,mlp,my_module:my_arm
     """
 
-    envs: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="ENV [ENV ...]")]
+    envs: Annotated[
+        tyro.conf.Positional[tuple[str, ...]],
+        tyro.conf.arg(metavar="ENV [ENV ...]", help_behavior_hint="(at least one)"),
+    ]
     """Environments, each a task with a verdict of its own: names that thrust envs lists, any id of Gymnasium's,
     module:Env-v0, or module:callable. Modules are looked for in the current directory too."""
     arms: tuple[str, ...] = ("lstm", "mlp")
@@ -60,11 +63,14 @@ class Compare:
     to the environment."""
     env_param: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """A parameter of the environments as key=value, the value as JSON or plain text; may be given again."""
-    flicker_prob: float | None = None
+    flicker_prob: Annotated[float | None, tyro.conf.arg(metavar="FLOAT", help_behavior_hint="")] = None
     """Share of frames blanked to zeros (FlickeringCartPole-v0; 0.5 by default)."""
-    burst_len: float | None = None
+    burst_len: Annotated[float | None, tyro.conf.arg(metavar="FLOAT", help_behavior_hint="")] = None
     """Mean length of a blank run in frames; blanks are independent without it (FlickeringCartPole-v0)."""
-    integrator: Literal["euler", "semi-implicit"] | None = None
+    integrator: Annotated[
+        Literal["euler", "semi-implicit"] | None,
+        tyro.conf.arg(metavar="{euler,semi-implicit}", help_behavior_hint=""),
+    ] = None
     """Integrator of the cart-pole physics; euler, Gymnasium's, by default."""
     env_workers: int = 0
     """Processes that step the environments of one run; only for those that are not compiled."""
@@ -85,13 +91,13 @@ class Compare:
     """Fresh episodes that score a trained policy."""
     min_effect: float = 0.05
     """Smallest effect of interest, as a share of the return scale; to be chosen before the first run."""
-    return_range: str | None = None
-    """LOW,HIGH: the lowest and the highest return of an episode, which the smallest effect is a share of. Where neither
+    return_range: Annotated[str | None, tyro.conf.arg(metavar="LOW,HIGH", help_behavior_hint="")] = None
+    """The lowest and the highest return of an episode, which the smallest effect is a share of. Where neither
     this nor the environment says, the scale comes from the results."""
     train: tyro.conf.OmitArgPrefixes[TrainConfig] = TrainConfig()
-    workers: int | None = None
+    workers: Annotated[int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="")] = None
     """Worker processes; one per core by default."""
-    out: Path | None = None
+    out: Annotated[Path | None, tyro.conf.arg(metavar="PATH", help_behavior_hint="")] = None
     """Folder for the result; runs/ENV-DATE-TIME by default. Runs that finished there before are not run again."""
     fresh: bool = False
     """Start over in a folder that holds earlier runs; they are deleted."""
