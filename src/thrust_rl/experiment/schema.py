@@ -64,7 +64,7 @@ def load(path: Path) -> Comparison:
         raise ConfigError(f"{file} is damaged ({error}): {remedy}") from error
     except RecursionError as error:
         raise ConfigError(f"{file} is damaged (too many lists or objects inside each other): {remedy}") from error
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, ArithmeticError) as error:
         raise ConfigError(f"{file} is damaged ({type(error).__name__}: {error}): {remedy}") from error
 
 

@@ -1,13 +1,14 @@
 """The shape of `result.json`: what kind of value every field holds (docs/result-schema.md), as one table."""
 
 import dataclasses
-import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from thrust_rl.config import ConfigError, require
 
 DEPTH = 32  # of nested lists and objects whose content is not known beforehand
+MOST = sys.float_info.max  # JSON has whole numbers beyond it
 SHOWN = 60  # characters of a wrong value
 
 
@@ -42,11 +43,11 @@ Shape = Kind | Each | OrNull | dict[str, Any]
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and -MOST <= value <= MOST
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= sys.maxsize
 
 
 def _is_nested(value: Any, depth: int = DEPTH) -> bool:
