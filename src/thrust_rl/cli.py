@@ -46,7 +46,8 @@ class Compare:
         tyro.conf.arg(metavar="ENV [ENV ...]", help_behavior_hint="(at least one)"),
     ]
     """Environments, each a task with a verdict of its own: names that thrust envs lists, any id of Gymnasium's,
-    module:Env-v0, or module:callable. Modules are looked for in the current directory too."""
+    module:Env-v0, or module:callable, which builds one environment, or a vector of them if it takes num_envs. Modules
+    are looked for in the current directory too."""
     arms: tuple[str, ...] = ("lstm", "mlp")
     """Arms to compare: lstm, gru, lstm-reset (the lstm with its memory emptied at every step), mlp, framestack:K (the
     mlp fed with K frames), module:name (an ArmConfig of your own); +action and +reward feed the previous ones, as in

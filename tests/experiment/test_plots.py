@@ -70,7 +70,7 @@ def test_the_band_of_many_seeds_is_students_interval_of_the_mean(tmp_path, drawn
         {"lstm": [NO_CURVE], "mlp": [NO_CURVE]},
         {"lstm": [], "mlp": []},
         {f"arm{i}": [CURVE] for i in range(13)},
-        {"$x^2$ " + "long " * 30: [CURVE]},
+        {"$x^2$ " + "long " * 14: [CURVE]},
     ],
     ids=["two arms", "one point", "partly none", "no episode", "no seed", "many arms", "long, no mathematics"],
 )

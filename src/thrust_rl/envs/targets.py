@@ -30,7 +30,7 @@ def imported(module: str) -> Any:
     """
     try:
         return importlib.import_module(module)
-    except Exception as error:  # noqa: BLE001  # importing may fail in any way
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # importing may fail in any way
         raise ConfigError(f"the module {module!r} cannot be imported: {type(error).__name__}: {error}") from error
 
 
