@@ -505,6 +505,10 @@ def test_environments_are_listed_and_described(thrust):
         "host; observations Box 3 float32; actions Box 1 float32; twin not known; returns -3254.8 to 0" in one.out
         and "Flickering" not in one.out
     )
+    package = thrust("envs", "gymnasium")
+    assert package.status == 0
+    assert "Acrobot-v1\n    host; observations Box 6 float32; actions Discrete 3; twin not known" in package.out
+    assert "gymnasium:CartPole-v1\n    host; observations Box 4 float32" in package.out
 
 
 def test_the_help_says_how_to_begin(thrust):

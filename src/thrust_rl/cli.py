@@ -164,10 +164,13 @@ class Envs:
     thrust envs
 
     thrust envs Pendulum-v1 my_module:MyEnv-v0
+
+    thrust envs popgym
     """
 
     names: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[ENV ...]")] = ()
-    """Environments to describe; without any, all names are listed."""
+    """Environments to describe, or gymnasium, gymnax, minigrid or popgym for all of that package's; without any, all
+    names are listed."""
 
 
 COMMANDS: dict[str, Any] = {"compare": Compare, "report": Report, "envs": Envs}
@@ -303,21 +306,24 @@ def _envs(options: Envs) -> int:
     from rich.console import Console
 
     from thrust_rl.envs.adapters import adapter_names
-    from thrust_rl.envs.catalogue import described, host_names, own
+    from thrust_rl.envs.catalogue import described, host_names, of_package, own
     from thrust_rl.experiment.tables import environment_text
 
     console = Console(markup=False, emoji=False)  # brackets in a name are no markup
-    entries = [described(name) for name in options.names] or own()
-    for entry in entries:
-        print(environment_text(entry))
+    wanted = [name for given in options.names for name in of_package(given) or [given]]
+    entries = (described(name) for name in wanted) if wanted else iter(own())
+    failed = False
+    for entry in entries:  # building them takes a while: each is shown when it is known
+        failed |= entry.problem is not None and entry.name in options.names
+        print(environment_text(entry), flush=True)
     if not options.names:
-        print("Others that are installed, stepped by Python; thrust envs NAME describes one:")
+        print("Others that are installed, stepped by Python; thrust envs NAME describes one, or all of a package:")
         console.print(", ".join(host_names()), highlight=False)
         for prefix, names in adapter_names().items():
             print(f"Through an adapter, as {prefix}:NAME:")
             found = names if isinstance(names, str) else ", ".join(name.partition(":")[2] for name in names)
             console.print(found, highlight=False)
-    return 2 if options.names and any(entry.problem for entry in entries) else 0
+    return 2 if failed else 0
 
 
 def _new_folder(name: str) -> Path:

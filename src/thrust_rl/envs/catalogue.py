@@ -9,6 +9,7 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec, registry
 
 from thrust_rl.config import ConfigError
+from thrust_rl.envs.adapters import adapter_names
 from thrust_rl.envs.core import FunctionalEnv
 from thrust_rl.envs.named import VELOCITY_MASKED, Environment, make, twin_of_task
 from thrust_rl.envs.registry import ENVIRONMENTS, env_parameters
@@ -108,6 +109,24 @@ def host_names() -> list[str]:
         if _is_there(spec) and (before is None or (spec.version or 0) > (before.version or 0)):
             newest[key] = spec
     return sorted(spec.id for spec in newest.values() if spec.namespace != "thrust")
+
+
+def of_package(package: str) -> list[str]:
+    """Every environment of Gymnasium's, or of a package that has an adapter; none for any other name.
+
+    Raises:
+        ConfigError: the package is not installed.
+
+    Example:
+        >>> "Pendulum-v1" in of_package("gymnasium"), of_package("Pendulum-v1")
+        (True, [])
+    """
+    if package == "gymnasium":
+        return [f"gymnasium:{name}" if name in ENVIRONMENTS else name for name in host_names()]
+    names = adapter_names().get(package, [])
+    if isinstance(names, str):
+        raise ConfigError(names)
+    return names
 
 
 def _is_there(spec: EnvSpec) -> bool:
