@@ -1,5 +1,6 @@
 """What lives in a worker process: several environments as one, which says everything through its observation."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -26,23 +27,12 @@ class Bundle(gymnasium.Env[Any, Any]):
     says its spaces costs nothing, and always begin new.
 
     Args:
-        make_batch: builds the environments.
-        spec: what an observation is made of.
-        action_space: of one environment.
-        first: index of the first environment.
-        count: how many.
+        plan: what it holds.
     """
 
-    def __init__(
-        self,
-        make_batch: Callable[[int, int], HostBatch],
-        spec: ObsSpec,
-        action_space: gymnasium.Space[Any],
-        *,
-        first: int,
-        count: int,
-    ) -> None:
-        self._make_batch, self._first, self._count = make_batch, first, count
+    def __init__(self, plan: "BundleMaker") -> None:
+        spec, action_space, count = ObsSpec.of(plan.tree), plan.action_space, plan.count
+        self._make_batch, self._first, self._count = plan.make_batch, plan.first, count
         self._batch: HostBatch | None = None
         each = jax.tree.map(lambda part: _stored_space(part.shape, part.dtype, count), spec.tree)
         flags = _stored_space((), np.bool_, count)
@@ -118,24 +108,27 @@ class Bundle(gymnasium.Env[Any, Any]):
         return self._last
 
 
+@dataclasses.dataclass(frozen=True)
 class BundleMaker:
-    """Builds a bundle in its worker; picklable if what makes the environments is."""
+    """Builds a bundle in its worker; picklable if what makes the environments is.
 
-    def __init__(
-        self,
-        make_batch: Callable[[int, int], HostBatch],
-        spec: ObsSpec,
-        action_space: gymnasium.Space[Any],
-        *,
-        first: int,
-        count: int,
-    ) -> None:
-        self.make_batch, self.action_space, self.first, self.count = make_batch, action_space, first, count
-        self.tree = spec.tree  # a tree definition itself cannot be pickled
+    Args:
+        make_batch: builds the environments.
+        tree: what an observation is made of, as `ObsSpec.tree`; a tree definition itself cannot be pickled.
+        action_space: of one environment.
+        first: index of the first environment.
+        count: how many.
+    """
+
+    make_batch: Callable[[int, int], HostBatch]
+    tree: Any
+    action_space: gymnasium.Space[Any]
+    first: int
+    count: int
 
     def __call__(self) -> gymnasium.Env[Any, Any]:
         """A bundle that has built nothing yet."""
-        return Bundle(self.make_batch, ObsSpec.of(self.tree), self.action_space, first=self.first, count=self.count)
+        return Bundle(self)
 
 
 def mapped_place(path: str) -> NDArray[np.int32]:

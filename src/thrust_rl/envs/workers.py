@@ -56,7 +56,9 @@ class SteppedByWorkers:
         restart: bool,
     ) -> None:
         count = num_envs // workers
-        makers = [BundleMaker(make_batch, spec, action_space, first=i * count, count=count) for i in range(workers)]
+        makers = [
+            BundleMaker(make_batch, spec.tree, action_space, first=i * count, count=count) for i in range(workers)
+        ]
         self._workers = [_Worker(make, restart=restart) for make in makers]
         self._spec, self._step_timeout, self._steps = spec, step_timeout, 0
         self._last: Any = None  # what came of the last step

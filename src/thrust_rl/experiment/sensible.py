@@ -1,6 +1,7 @@
 """What a `result.json` must hold to be believed: a file that was edited is refused before anything is made of it."""
 
 import math
+from collections import Counter
 from typing import Any
 
 from thrust_rl.config import require
@@ -107,7 +108,7 @@ def _require_agreement(seed: SeedResult, episodes: int, where: str) -> None:
 
 
 def _require_once(what: str, values: Any) -> None:
-    twice = sorted({value for value in values if list(values).count(value) > 1})
+    twice = sorted(value for value, count in Counter(values).items() if count > 1)
     require(not twice, f"{what}: {', '.join(map(str, twice))} more than once")
 
 
