@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from thrust_rl import Comparison, __version__, compare
-from thrust_rl.experiment.files import write_json
 from thrust_rl.experiment.runner import JobEvent
+from thrust_rl.files import write_json
 
 RECORDED = Path(__file__).with_name("recorded_returns.json")
 FIRST_SEED = 100  # apart from the seeds of every study in docs/results.md

@@ -10,8 +10,8 @@ from comparisons_for_tests import LSTM, MLP, comparison, played, seed_result
 from thrust_rl.config import ARMS, ArmConfig, ConfigError, TrainConfig
 from thrust_rl.experiment.comparison import Comparison
 from thrust_rl.experiment.environment import EnvSpec
-from thrust_rl.experiment.files import versions, write_json
 from thrust_rl.experiment.jobs import EvalConfig, Job, SeedResult, area_under, mean_of
+from thrust_rl.files import versions, write_json
 
 TWO_TASKS = comparison(
     {"lstm": LSTM, "mlp": MLP, "framestack:3+action": LSTM},

@@ -8,11 +8,11 @@ from comparisons_for_tests import LSTM, MLP, comparison, condition
 from thrust_rl.config import ConfigError, TrainConfig
 from thrust_rl.experiment.command import repeating
 from thrust_rl.experiment.comparison import Comparison, TaskResult
-from thrust_rl.experiment.files import write_json
 from thrust_rl.experiment.jobs import EvalConfig
 from thrust_rl.experiment.merge import merged
 from thrust_rl.experiment.merge_notes import given_again
 from thrust_rl.experiment.verdict import SECOND_LOOK
+from thrust_rl.files import write_json
 
 EARLY = {"lstm": dict(enumerate(LSTM[:3])), "mlp": dict(enumerate(MLP[:3]))}
 LATE = {"lstm": {i: LSTM[i] for i in (3, 4, 5)}, "mlp": {i: MLP[i] for i in (3, 4, 5)}}

@@ -13,7 +13,6 @@ from thrust_rl.envs.host import OnEnvError
 from thrust_rl.envs.workers import STEP_TIMEOUT
 from thrust_rl.experiment.comparison import ArmResult, Comparison, ConditionResult, TaskResult
 from thrust_rl.experiment.environment import EnvSpec
-from thrust_rl.experiment.files import write_json
 from thrust_rl.experiment.jobs import Job, SeedResult
 from thrust_rl.experiment.plan import Options, jobs_of, plan
 from thrust_rl.experiment.process import Patience
@@ -21,6 +20,7 @@ from thrust_rl.experiment.runner import JobEvent, Runner
 from thrust_rl.experiment.scale import MIN_EFFECT
 from thrust_rl.experiment.schema import RESULT_FILE
 from thrust_rl.experiment.store import RunStore, split_jobs
+from thrust_rl.files import write_json
 
 Finished = list[tuple[Job, SeedResult]]
 

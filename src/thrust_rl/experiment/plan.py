@@ -12,10 +12,10 @@ from thrust_rl.envs.workers import STEP_TIMEOUT
 from thrust_rl.experiment.arms import arm_named
 from thrust_rl.experiment.comparison import ArmResult, Comparison, ConditionName, ConditionResult, TaskResult
 from thrust_rl.experiment.environment import EnvSpec
-from thrust_rl.experiment.files import machine, versions
 from thrust_rl.experiment.jobs import EvalConfig, Job
 from thrust_rl.experiment.matching import matched, parameters
 from thrust_rl.experiment.scale import MIN_EFFECT
+from thrust_rl.files import machine, versions
 from thrust_rl.rollout.footprint import require_fits
 
 MAX_SEED = 2**32 - 1

@@ -8,10 +8,10 @@ from thrust_rl.config import ArmConfig, ConfigError, TrainConfig, from_dict, req
 from thrust_rl.experiment.analysis import TaskAnalysis
 from thrust_rl.experiment.comparison import ArmResult, Comparison, ConditionResult, TaskResult
 from thrust_rl.experiment.environment import EnvSpec
-from thrust_rl.experiment.files import read_json
 from thrust_rl.experiment.jobs import EvalConfig, SeedResult
 from thrust_rl.experiment.sensible import require_sensible, require_sensible_derived
 from thrust_rl.experiment.shape import require_shape
+from thrust_rl.files import read_json
 
 SCHEMA = "thrust-rl/comparison"
 SCHEMA_VERSION = 2

@@ -1,7 +1,6 @@
 """The folder of a comparison: finished runs, kept one by one, so that an interrupted comparison goes on."""
 
 import dataclasses
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,11 +8,11 @@ from typing import Any
 from thrust_rl.config import ConfigError, require
 from thrust_rl.experiment.beforehand import spans
 from thrust_rl.experiment.comparison import Comparison
-from thrust_rl.experiment.files import read_json, write_json
 from thrust_rl.experiment.jobs import Job, SeedResult
 from thrust_rl.experiment.schema import RESULT_FILE, plain
 from thrust_rl.experiment.settings import differing, digest_of, settings_of, settings_of_run, shown
 from thrust_rl.experiment.verdict import SECOND_LOOK
+from thrust_rl.files import read_json, slug, write_json
 
 RUN, PLAN = "thrust-rl/run", "thrust-rl/plan"
 VERSION = 1
@@ -90,17 +89,6 @@ class RunStore:
         condition = "twin" if job.env.twin else "task"
         task = dataclasses.replace(job.env, twin=False).label
         return self._runs / f"{slug(task)}-{condition}-{slug(job.arm.name)}-{seed}.json"
-
-
-def slug(name: str) -> str:
-    """A name as a part of a file name; different names stay different.
-
-    Example:
-        >>> slug("CartPole-v1|mask:1,3")[:20]
-        'CartPole-v1_mask_1_3'
-    """
-    safe = re.sub(r"[^A-Za-z0-9.+-]", "_", name)
-    return safe[:80] if safe == name and len(name) <= 80 else f"{safe[:80]}_{digest_of({'name': name})[:6]}"
 
 
 def split_jobs(jobs: Sequence[Job], store: "RunStore | None") -> tuple[list[tuple[Job, SeedResult]], list[Job]]:

@@ -1,30 +1,58 @@
-"""JSON files that are whole or not there, and what is noted about the machine that wrote them."""
+"""Files that are whole or not there, and what is noted about the machine that wrote them."""
 
+import hashlib
 import importlib.metadata
 import json
 import os
 import platform
+import re
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from thrust_rl.config import ConfigError, require
 
 VERSIONED_PACKAGES = ("thrust-rl", "jax", "jaxlib", "equinox", "optax", "gymnasium", "numpy")
 
 
-def write_json(path: Path, data: dict[str, Any], *, indent: int | None = 1) -> None:
-    """Write a file that is either whole or not there."""
+@contextmanager
+def whole(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write into that appears under its name when the block ends well, and otherwise never.
+
+    What was there before stays until then, whatever happens to the process or to the machine.
+    """
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(data, file, indent=indent, allow_nan=False)
-            file.write("\n")
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def write_json(path: Path, data: dict[str, Any], *, indent: int | None = 1) -> None:
+    """Write a file that is either whole or not there."""
+    with whole(path) as file:
+        file.write(f"{json.dumps(data, indent=indent, allow_nan=False)}\n".encode())
+
+
+def slug(name: str) -> str:
+    """A name as a part of a file name; different names stay different.
+
+    Example:
+        >>> slug("CartPole-v1|mask:1,3")[:20]
+        'CartPole-v1_mask_1_3'
+    """
+    safe = re.sub(r"[^A-Za-z0-9.+-]", "_", name)
+    if safe == name and len(name) <= 80:
+        return name
+    return f"{safe[:80]}_{hashlib.sha256(json.dumps({'name': name}).encode()).hexdigest()[:6]}"
 
 
 def read_json(path: Path, *, schema: str, version: int, remedy: str) -> dict[str, Any]:
@@ -47,6 +75,16 @@ def read_json(path: Path, *, schema: str, version: int, remedy: str) -> dict[str
         raise ConfigError(f"{path} is damaged (too many lists or objects inside each other): {remedy}") from error
     except ValueError as error:
         raise ConfigError(f"{path} is damaged ({error}): {remedy}") from error
+    require_schema(data, path, schema=schema, version=version, remedy=remedy)
+    return dict(data)
+
+
+def require_schema(data: Any, path: Path, *, schema: str, version: int, remedy: str) -> None:
+    """What a file holds says that it is ours, in the version that is understood; arguments as in `read_json`.
+
+    Raises:
+        ConfigError: it does not.
+    """
     said = data.get("schema") if isinstance(data, dict) else None
     require(said == schema, f"{path} is no {schema} (its schema is {said!r}): {remedy}")
     found = data.get("schema_version")
@@ -55,7 +93,6 @@ def read_json(path: Path, *, schema: str, version: int, remedy: str) -> dict[str
         f"{path} has schema version {found!r}, and this release reads version {version}: {remedy},"
         " or use the release that wrote it",
     )
-    return dict(data)
 
 
 def _refused(constant: str) -> float:
