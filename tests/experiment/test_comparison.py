@@ -254,23 +254,6 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_reader_never_sees_half_a_file(tmp_path, monkeypatch):
-    """While the new content is being written the old file is still there, whole."""
-    path, seen = tmp_path / "result.json", []
-    write_json(path, {"a": 1})
-    plain = json.dump
-
-    def dump(data, file, **options):
-        plain(data, file, **options)
-        file.flush()
-        seen.append(json.loads(path.read_text()))
-
-    monkeypatch.setattr(json, "dump", dump)
-    write_json(path, {"a": 2})
-    assert seen == [{"a": 1}]
-    assert json.loads(path.read_text()) == {"a": 2}
-
-
 def test_jobs_and_results_survive_the_way_to_a_worker_and_back():
     config = TrainConfig(num_steps=64, ppo=dataclasses.replace(TrainConfig().ppo, clip_range_vf=None))
     env = EnvSpec("Pendulum-v1", {"g": 9.0}, ("mask:2", "noise:0.1"), 2, "restart", False, True)

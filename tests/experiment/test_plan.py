@@ -7,13 +7,14 @@ import sys
 import pytest
 
 from thrust_rl.config import ArmConfig, ConfigError, TrainConfig
+from thrust_rl.differences import differing
 from thrust_rl.envs.named import make
 from thrust_rl.experiment.environment import EnvSpec
 from thrust_rl.experiment.jobs import Job
 from thrust_rl.experiment.matching import matched, parameters
 from thrust_rl.experiment.plan import Options, jobs_of, plan
 from thrust_rl.experiment.schema import plain
-from thrust_rl.experiment.settings import differing, settings_of
+from thrust_rl.experiment.settings import settings_of
 
 TINY = TrainConfig(total_timesteps=512, num_envs=4, num_steps=32)
 FLICKER = "FlickeringCartPole-v0"

@@ -7,7 +7,6 @@ import pytest
 from comparisons_for_tests import seed_result
 from thrust_rl.config import ConfigError, TrainConfig
 from thrust_rl.experiment.plan import Options, jobs_of, plan
-from thrust_rl.experiment.settings import differing
 from thrust_rl.experiment.store import RunStore, split_jobs
 
 FLICKER = "FlickeringCartPole-v0"
@@ -112,11 +111,6 @@ def test_a_damaged_run_is_refused_by_its_name_with_a_remedy(kept, damage, said):
         split_jobs(jobs_of(planned()), RunStore(kept, planned()))
     assert said in str(caught.value) and str(path) in str(caught.value)
     assert content(kept) == before
-
-
-def test_differences_are_named_by_their_path():
-    before, now = {"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"b": 1, "c": 5}, "e": 4}
-    assert list(differing(before, now)) == [("a.c", 2, 5), ("d", 3, "absent"), ("e", "absent", 4)]
 
 
 def test_seeds_added_after_a_verdict_are_a_second_look_and_an_interruption_is_none(tmp_path):

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from thrust_rl.config import ConfigError, require
+from thrust_rl.differences import ABSENT, differing, shown
 from thrust_rl.experiment.beforehand import pair_was_fixed
 from thrust_rl.experiment.command import merging
 from thrust_rl.experiment.comparison import ArmResult, Comparison, ConditionResult, TaskResult
 from thrust_rl.experiment.jobs import SeedResult
 from thrust_rl.experiment.merge_notes import AND, missing, notes_on, versions_of, warned_once
-from thrust_rl.experiment.settings import ABSENT, differing, settings_of, shown
+from thrust_rl.experiment.settings import settings_of
 
 
 def merged(comparisons: Sequence[Comparison], names: Sequence[str]) -> Comparison:

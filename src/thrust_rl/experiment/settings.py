@@ -1,17 +1,14 @@
-"""What decides the numbers of a comparison, as JSON types, and where two of them differ."""
+"""What decides the numbers of a comparison, as JSON types."""
 
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator
 from typing import Any
 
 from thrust_rl.experiment.comparison import Comparison
 from thrust_rl.experiment.environment import EnvSpec
 from thrust_rl.experiment.jobs import Job
 from thrust_rl.experiment.schema import arm_data, plain
-
-ABSENT, PRESENT = "absent", "present"
 
 
 def settings_of(comparison: Comparison) -> dict[str, Any]:
@@ -48,26 +45,6 @@ def settings_of_run(job: Job, seed: int, versions: dict[str, str]) -> dict[str, 
 def digest_of(data: dict[str, Any]) -> str:
     """A short text that is equal for equal data."""
     return hashlib.sha256(json.dumps(plain(data), sort_keys=True).encode()).hexdigest()
-
-
-def differing(before: Any, now: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Where two settings differ: the path to it, and both values.
-
-    Example:
-        >>> list(differing({"ppo": {"gamma": 0.9}}, {"ppo": {"gamma": 0.99}}))
-        [('ppo.gamma', 0.9, 0.99)]
-    """
-    if isinstance(before, dict) and isinstance(now, dict):
-        for key in dict.fromkeys([*before, *now]):
-            inner = f"{path}.{key}" if path else key
-            yield from differing(before.get(key, ABSENT), now.get(key, ABSENT), inner)
-    elif before != now:
-        yield path, before, now
-
-
-def shown(value: Any) -> str:
-    """A setting for a message; a whole section by its name alone."""
-    return PRESENT if isinstance(value, dict) else value if value == ABSENT else repr(value)
 
 
 def _env_data(spec: EnvSpec) -> dict[str, Any]:

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from thrust_rl.config import ConfigError, require
+from thrust_rl.differences import changes
 from thrust_rl.experiment.beforehand import spans
 from thrust_rl.experiment.comparison import Comparison
 from thrust_rl.experiment.jobs import Job, SeedResult
 from thrust_rl.experiment.schema import RESULT_FILE, plain
-from thrust_rl.experiment.settings import differing, digest_of, settings_of, settings_of_run, shown
+from thrust_rl.experiment.settings import digest_of, settings_of, settings_of_run
 from thrust_rl.experiment.verdict import SECOND_LOOK
 from thrust_rl.files import read_json, slug, write_json
 
@@ -75,8 +76,8 @@ class RunStore:
         except (ConfigError, KeyError, TypeError) as error:
             raise ConfigError(f"{path} is damaged ({error}): {remedy}") from error
         if not fits:
-            changes = _changes(data["settings"], plain(settings))
-            raise ConfigError(f"{path} was made with other settings ({changes}): {remedy}")
+            changed = changes(data["settings"], plain(settings))
+            raise ConfigError(f"{path} was made with other settings ({changed}): {remedy}")
         return result
 
     def keep(self, job: Job, result: SeedResult) -> None:
@@ -128,10 +129,6 @@ def _require_same(folder: Path, path: Path, now: dict[str, Any]) -> dict[str, An
         return {}
     remedy = "give another folder, or --fresh to start over"
     before = read_json(path, schema=PLAN, version=VERSION, remedy=remedy)
-    changes = _changes(before.get("settings", {}), now["settings"])
-    require(not changes, f"out is {folder}: it holds runs made with other settings ({changes}); {remedy}")
+    changed = changes(before.get("settings", {}), now["settings"])
+    require(not changed, f"out is {folder}: it holds runs made with other settings ({changed}); {remedy}")
     return before
-
-
-def _changes(before: Any, now: Any) -> str:
-    return "; ".join(f"{path} is {shown(old)} there and {shown(new)} here" for path, old, new in differing(before, now))
