@@ -40,3 +40,7 @@ def broken(num_envs):
 
 def registered(num_envs):
     return gymnasium.make_vec("CartPole-v1", num_envs=num_envs, vectorization_mode="vector_entry_point")
+
+
+gymnasium.register("OnlyVector-v0", vector_entry_point=vectors)
+gymnasium.register("BothWays-v0", entry_point=Telling, vector_entry_point=vectors)

@@ -4,13 +4,14 @@ import json
 import multiprocessing
 import signal
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
 from thrust_rl.cli import main
 from thrust_rl.config import ArmConfig, ConfigError, PPOConfig, TrainConfig
-from thrust_rl.envs.catalogue import described
+from thrust_rl.envs.catalogue import described, host_names
 from thrust_rl.envs.named import make
 from thrust_rl.envs.task import HostTask, VectorTask
 from thrust_rl.experiment.environment import EnvSpec
@@ -19,6 +20,7 @@ from thrust_rl.training.evaluate import evaluate
 from thrust_rl.training.train import train
 
 VECTORS = "vector_envs_for_tests:vectors"
+ONLY = "vector_envs_for_tests:OnlyVector-v0"  # registered with a vector_entry_point alone
 ARM = ArmConfig("tiny", cell="lstm", hidden_dim=4)
 CONFIG = TrainConfig(
     total_timesteps=32, num_envs=2, num_steps=8, window_start="stored", ppo=PPOConfig(n_epochs=1, envs_per_minibatch=2)
@@ -76,9 +78,11 @@ def test_its_processes_are_not_forked_beside_the_threads_of_jax():
     assert multiprocessing.get_start_method(allow_none=True) == before
 
 
-@pytest.mark.parametrize("mode", AutoresetMode.__members__)
-def test_in_every_autoreset_mode_it_plays_the_episodes_of_separate_environments(mode):
-    apart, together = make("host_envs_for_tests:telling", limit=4), EnvSpec(VECTORS, {"mode": mode}).build()
+@pytest.mark.parametrize(
+    ("name", "mode"), [*((VECTORS, mode) for mode in AutoresetMode.__members__), (ONLY, "DISABLED")]
+)
+def test_in_every_autoreset_mode_it_plays_the_episodes_of_separate_environments(name, mode):
+    apart, together = make("host_envs_for_tests:telling", limit=4), EnvSpec(name, {"mode": mode}).build()
     assert isinstance(apart, HostTask) and isinstance(together, VectorTask)
     [trained] = train(together, ARM, CONFIG)
     assert trained.curve.episodes == (6 if mode == "NEXT_STEP" else 8)  # of 4 steps, and a fifth where that resets
@@ -98,9 +102,10 @@ def test_in_every_autoreset_mode_it_plays_the_episodes_of_separate_environments(
         (Options(env_params={"speed": 3}), "cannot be built: TypeError: .*'speed'"),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_anything_runs(options, said):
+@pytest.mark.parametrize("name", [VECTORS, ONLY])
+def test_what_makes_no_sense_is_refused_before_anything_runs(options, said, name):
     with pytest.raises(ConfigError, match=said) as refused:
-        plan(VECTORS, options)
+        plan(name, options)
     assert "\n" not in str(refused.value)
 
 
@@ -119,6 +124,17 @@ def test_what_builds_something_else_says_so(name, said):
 
 def test_a_class_of_single_environments_may_take_whatever_it_likes():
     assert isinstance(make("vector_envs_for_tests:Alone"), HostTask)
+
+
+def test_an_id_is_one_only_where_nothing_builds_a_single_environment(monkeypatch):
+    assert isinstance(make(ONLY), VectorTask) and isinstance(make("OnlyVector-v0"), VectorTask)
+    assert isinstance(make("vector_envs_for_tests:BothWays-v0"), HostTask)
+    assert "OnlyVector-v0" in host_names() and described("OnlyVector-v0").observation == "Box 3 float32"
+    absent = gymnasium.envs.registration.EnvSpec("Absent-v0", vector_entry_point="no_such_package:Env")
+    monkeypatch.setitem(gymnasium.registry, "Absent-v0", absent)
+    assert "Absent-v0" not in host_names()
+    with pytest.raises(ConfigError, match="Absent-v0 cannot be built: ModuleNotFoundError"):
+        make("Absent-v0")
 
 
 def test_the_catalogue_describes_it_and_one_of_gymnasiums_own_is_one():

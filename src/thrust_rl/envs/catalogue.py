@@ -131,8 +131,9 @@ def of_package(package: str) -> list[str]:
 
 def _is_there(spec: EnvSpec) -> bool:
     """Whether what the environment is made of can be imported, as far as can be told without importing it."""
-    if not isinstance(spec.entry_point, str):  # Gymnasium's own functions only say that the environment has moved
-        return not getattr(spec.entry_point, "__module__", "").startswith("gymnasium.")
-    parts = spec.entry_point.partition(":")[0].split(".")
+    entry_point = spec.entry_point or spec.vector_entry_point
+    if not isinstance(entry_point, str):  # Gymnasium's own functions only say that the environment has moved
+        return not getattr(entry_point, "__module__", "").startswith("gymnasium.")
+    parts = entry_point.partition(":")[0].split(".")
     needed = [parts[0]] + ([NEEDS[parts[2]]] if parts[:2] == ["gymnasium", "envs"] and parts[2] in NEEDS else [])
     return all(importlib.util.find_spec(package) is not None for package in needed)

@@ -84,9 +84,10 @@ def make(
     The library's own (`CartPole-v1`, `FlickeringCartPole-v0`, `MaskedCartPole-v0`) are compiled. Every other name is
     stepped by the host: an id of Gymnasium's (`Pendulum-v1`; `gymnasium:CartPole-v1` for one whose name the library has
     too), `module:Env-v0` for one that a module registers, `module:callable` for a class or function that builds one,
-    or one of the velocity-masked classics (`VELOCITY_MASKED`). A callable that takes `num_envs` builds a vector
-    environment, and what can only be done to single ones is refused. Adapters build those of other packages: compiled
-    ones (`gymnax:CartPole-v1`) and ones for the host (`popgym:...`, `minigrid:...`).
+    or one of the velocity-masked classics (`VELOCITY_MASKED`). A callable that takes `num_envs`, or an id registered
+    with a `vector_entry_point` alone, builds a vector environment, and what can only be done to single ones is refused.
+    Adapters build those of other packages: compiled ones (`gymnax:CartPole-v1`) and ones for the host (`popgym:...`,
+    `minigrid:...`).
 
     Args:
         name: of the environment.

@@ -1,11 +1,14 @@
-"""Vector environments by name: `module:callable`, where the callable takes `num_envs`."""
+"""Vector environments by name: a callable that takes `num_envs`, or an id that is registered for them alone."""
 
 import contextlib
 import dataclasses
+import functools
 import multiprocessing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import gymnasium
+from gymnasium.envs.registration import registry
 from gymnasium.vector import VectorEnv
 
 from thrust_rl.config import ConfigError, require
@@ -19,7 +22,8 @@ class VectorMaker:
     """Builds a vector environment from plain data, as `callable(num_envs=..., **params)`.
 
     Args:
-        target: "module:callable".
+        target: "module:callable", or an id that is registered with a `vector_entry_point` alone, such as "Many-v0", or
+            "module:Many-v0" to import the module first.
         params: further keyword arguments, as pairs.
     """
 
@@ -32,10 +36,8 @@ class VectorMaker:
         Raises:
             ConfigError: it cannot be built, or is something else.
         """
-        module, name = split(self.target)
-        assert module is not None, "only callables of modules build vector environments"
         try:
-            build = getattr(imported(module), name)
+            build = _builder(self.target)
             with _no_forks():
                 vector = build(num_envs=num_envs, **dict(self.params))
         except ConfigError:
@@ -49,6 +51,16 @@ class VectorMaker:
         )
         assert isinstance(vector, VectorEnv)
         return vector
+
+
+def _builder(target: str) -> Callable[..., Any]:
+    """What takes `num_envs`: Gymnasium for an id of its own, or the callable itself."""
+    module, name = split(target)
+    owner = imported(module) if module is not None else None  # importing may register the name
+    if name in registry:
+        return functools.partial(gymnasium.make_vec, name, vectorization_mode="vector_entry_point")
+    build: Callable[..., Any] = getattr(owner, name)
+    return build
 
 
 @contextlib.contextmanager
@@ -73,7 +85,7 @@ def vector_task(
     on_env_error: OnEnvError,
     check_range: bool,
 ) -> VectorTask:
-    """The vector environments of a callable, to train on.
+    """The vector environments of a callable, or of an id, to train on.
 
     Raises:
         ConfigError: they cannot be built, or something was asked for that cannot be done to them.

@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 import gymnasium
+from gymnasium.envs.registration import registry
 
 from thrust_rl.config import ConfigError
 
@@ -35,7 +36,9 @@ def imported(module: str) -> Any:
 
 
 def makes_vectors(target: str) -> bool:
-    """Whether it is a callable of a module that takes `num_envs`, and so builds that many environments as one.
+    """Whether it builds many environments as one.
+
+    That is a callable of a module that takes `num_envs`, or an id that is registered with a `vector_entry_point` alone.
 
     Raises:
         ConfigError: the module cannot be imported.
@@ -45,7 +48,9 @@ def makes_vectors(target: str) -> bool:
         (True, False, False)
     """
     module, name = split(target)
-    found = getattr(imported(module), name, None) if module is not None else None
+    found = getattr(imported(module), name, None) if module is not None else None  # importing may register the name
+    if name in registry:
+        return registry[name].entry_point is None
     if not callable(found) or (isinstance(found, type) and issubclass(found, gymnasium.Env)):
         return False
     try:
