@@ -64,3 +64,7 @@ def of(kind):
 
 def broken():
     raise RuntimeError("the motor is off")
+
+
+def misstated():
+    return Stated(highest=-3)

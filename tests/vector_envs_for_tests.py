@@ -42,5 +42,11 @@ def registered(num_envs):
     return gymnasium.make_vec("CartPole-v1", num_envs=num_envs, vectorization_mode="vector_entry_point")
 
 
+def stated(num_envs):
+    vector = vectors(num_envs)
+    vector.metadata = {**vector.metadata, "return_range": (-1, 2)}
+    return vector
+
+
 gymnasium.register("OnlyVector-v0", vector_entry_point=vectors)
 gymnasium.register("BothWays-v0", entry_point=Telling, vector_entry_point=vectors)

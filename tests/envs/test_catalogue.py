@@ -35,3 +35,11 @@ def test_what_cannot_be_built_says_why_and_what_is_unknown_is_refused():
     assert broken.problem == "space_for_tests:broken cannot be built: RuntimeError: the motor is off"
     with pytest.raises(ConfigError, match="no environment is called"):
         described("Nowhere-v0")
+
+
+def test_a_return_range_is_the_one_that_the_environment_states():
+    """As a comparison reads it, of single environments and of vectors."""
+    assert described("space_for_tests:Stated").bounds == (0.0, 5.0)
+    assert described("vector_envs_for_tests:stated").bounds == (-1.0, 2.0)
+    wrong = described("space_for_tests:misstated")
+    assert wrong.bounds is None and wrong.problem.startswith('metadata["return_range"] is (0, -3): give two finite')

@@ -2,7 +2,6 @@
 
 import dataclasses
 import importlib.util
-from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
@@ -13,7 +12,7 @@ from thrust_rl.envs.adapters import adapter_names
 from thrust_rl.envs.core import FunctionalEnv
 from thrust_rl.envs.named import VELOCITY_MASKED, Environment, make, twin_of_task
 from thrust_rl.envs.registry import ENVIRONMENTS, env_parameters
-from thrust_rl.envs.returns import return_bounds
+from thrust_rl.envs.returns import return_bounds, stated_by
 
 # What Gymnasium's groups of environments need beside Gymnasium.
 NEEDS = {"box2d": "Box2D", "mujoco": "mujoco", "phys2d": "jax", "tabular": "jax"}
@@ -48,23 +47,34 @@ def own() -> list[Entry]:
     return [described(name) for name in (*ENVIRONMENTS, *VELOCITY_MASKED)]
 
 
-def described(name: str, observe: Sequence[str] = ()) -> Entry:
-    """One environment: it is built to ask for its spaces. One that cannot be built says why.
+def described(name: str) -> Entry:
+    """One environment: it is built to ask what it shows. One that cannot be built says why.
 
     Raises:
         ConfigError: no environment has that name.
     """
-    params = dict(env_parameters(name)) if name in ENVIRONMENTS else {}
-    bounds = return_bounds(name, {})
     try:
-        env = make(name, observe=observe)
+        env = make(name)
     except ConfigError as error:
         if "cannot be built" not in str(error):
             raise
-        return Entry(name, "host", "", "", False, bounds, params, problem=str(error).splitlines()[0])
+        return _broken(name, error)
+    try:
+        bounds = stated_by(env) or return_bounds(name, {})
+    except ConfigError as error:
+        return _broken(name, error)
     kind = "compiled" if isinstance(env, FunctionalEnv) else "host"
     spaces = brief(env.observation_space), brief(env.action_space)
-    return Entry(name, kind, *spaces, _has_twin(env), bounds, params)
+    return Entry(name, kind, *spaces, _has_twin(env), bounds, _parameters(name))
+
+
+def _broken(name: str, error: ConfigError) -> Entry:
+    problem = str(error).splitlines()[0]
+    return Entry(name, "host", "", "", False, return_bounds(name, {}), _parameters(name), problem)
+
+
+def _parameters(name: str) -> dict[str, Any]:
+    return dict(env_parameters(name)) if name in ENVIRONMENTS else {}
 
 
 def _has_twin(env: Environment) -> bool:

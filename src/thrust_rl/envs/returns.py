@@ -1,12 +1,14 @@
 """The range of an episode's return, where it is known before any run."""
 
+import contextlib
 import math
 from collections.abc import Mapping
 from typing import Any
 
 from thrust_rl.config import require
-from thrust_rl.envs.named import VELOCITY_MASKED
+from thrust_rl.envs.named import VELOCITY_MASKED, Environment
 from thrust_rl.envs.registry import ENVIRONMENTS
+from thrust_rl.envs.task import HostTask, VectorTask
 
 # Lowest and highest return of an episode under the registered time limit, from each environment's own rewards.
 KNOWN_RETURNS = {
@@ -19,6 +21,22 @@ KNOWN_RETURNS = {
     "FrozenLake8x8-v1": (0.0, 1.0),
     "Blackjack-v1": (-1.0, 1.0),  # without the bonus for a natural
 }
+
+
+def stated_by(task: Environment) -> tuple[float, float] | None:
+    """What an environment of this task states, one of which is built for it; compiled ones state nothing.
+
+    Raises:
+        ConfigError: it cannot be built, or what it states is no range.
+    """
+    if not isinstance(task, HostTask | VectorTask):
+        return None
+    env: Any = task.build() if isinstance(task, HostTask) else task.make_vector(1)
+    try:
+        return stated_range(env)
+    finally:
+        with contextlib.suppress(Exception):  # it has said what it was built for
+            env.close()
 
 
 def stated_range(env: Any) -> tuple[float, float] | None:

@@ -8,7 +8,7 @@ from thrust_rl.envs.core import FunctionalEnv
 from thrust_rl.envs.host import OnEnvError
 from thrust_rl.envs.named import is_compiled, make, twin_of_task
 from thrust_rl.envs.registry import ENVIRONMENTS, env_parameters
-from thrust_rl.envs.returns import checked_range, return_bounds, stated_range
+from thrust_rl.envs.returns import checked_range, return_bounds, stated_by
 from thrust_rl.envs.task import HostTask, VectorTask
 from thrust_rl.envs.workers import STEP_TIMEOUT
 
@@ -105,13 +105,7 @@ class EnvSpec:
         """With the return range that the environment's class states, unless one was given already."""
         if self.return_range is not None or self.is_compiled:
             return self
-        env = self.in_process().build()
-        assert isinstance(env, HostTask | VectorTask)
-        built: Any = env.build() if isinstance(env, HostTask) else env.make_vector(1)
-        try:
-            return dataclasses.replace(self, return_range=stated_range(built))
-        finally:
-            built.close()
+        return dataclasses.replace(self, return_range=stated_by(self.in_process().build()))
 
     @property
     def is_compiled(self) -> bool:
