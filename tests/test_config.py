@@ -95,12 +95,47 @@ def test_an_arms_name_is_printable(name):
     assert str(error.value).isprintable()
 
 
-@pytest.mark.parametrize("number", [np.float32(0.5), np.float64(0.5), Fraction(1, 2), 1])
-def test_an_arm_of_any_sort_of_number_survives_a_file(unchecked, number):
-    arm = ArmConfig("own", encoder_sizes=[8], learning_rate=number)
-    assert type(arm.learning_rate) is float and arm.learning_rate == number
-    assert from_dict(ArmConfig, json.loads(json.dumps(dataclasses.asdict(arm)))) == arm
-    assert hash(arm) is not None
+def in_numpys_numbers(config):
+    """Every field of a configuration as what a sweep over an array gives."""
+    kinds = {bool: np.bool_, int: np.int64, float: np.float64}
+    values = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+    values = {name: kinds.get(type(value), lambda same: same)(value) for name, value in values.items()}
+    if "encoder_sizes" in values:
+        values["encoder_sizes"] = [np.int32(width) for width in values["encoder_sizes"]]
+    return values
+
+
+@pytest.mark.parametrize("config", [PPOConfig(target_kl=0.5, learning_rate=1.0), TrainConfig(), ARMS["mlp"]])
+def test_numbers_of_numpys_are_stored_as_pythons_own(unchecked, config):
+    given = in_numpys_numbers(config)
+    assert sum(type(value).__module__ == "numpy" for value in given.values()) >= 3
+    same = type(config)(**given)
+    assert same == config and hash(same) == hash(config) and repr(same) == repr(config)
+    assert from_dict(type(config), json.loads(json.dumps(dataclasses.asdict(same)))) == config
+
+
+@pytest.mark.parametrize(
+    "number", [np.float32(0.5), np.float64(0.5), np.longdouble(0.5), Fraction(1, 2), np.int8(1), 1]
+)
+def test_any_sort_of_number_survives_a_file(unchecked, number):
+    arm, ppo = ArmConfig("own", encoder_sizes=[8], learning_rate=number), PPOConfig(gamma=number, target_kl=number)
+    for config, value in ((arm, arm.learning_rate), (ppo, ppo.gamma), (ppo, ppo.target_kl)):
+        assert type(value) is float and value == number
+        assert from_dict(type(config), json.loads(json.dumps(dataclasses.asdict(config)))) == config
+        assert hash(config) is not None
+
+
+@pytest.mark.parametrize("value", [np.array([0.5]), np.bool_(True), "0.5", 0.5j])
+def test_what_is_no_number_is_none_either_way(unchecked, value):
+    with pytest.raises(ConfigError, match="gamma is .*: it must be a number"):
+        PPOConfig(gamma=value)
+    with pytest.raises(ConfigError, match="num_envs is .*: it must be a whole number"):
+        TrainConfig(num_envs=value)
+
+
+@pytest.mark.parametrize("name", ["normalize_advantage", "normalize_obs", "anneal_lr"])
+def test_a_switch_is_on_or_off(unchecked, name):
+    refused(PPOConfig, name, "no", "True or False")
 
 
 def test_an_unknown_window_start_is_refused(unchecked):

@@ -25,9 +25,25 @@ def require(condition: bool, message: str) -> None:
         raise ConfigError(message)
 
 
+def _store_plain(config: Any) -> None:
+    """Store numbers and flags as Python's own, whatever sort they came as, such as NumPy's: files hold these alone."""
+    for field in dataclasses.fields(config):
+        value = _plain(getattr(config, field.name))
+        is_float = field.type in (float, float | None) and _is_number(value)
+        object.__setattr__(config, field.name, float(value) if is_float else value)
+
+
+def _plain(value: Any) -> Any:
+    """A scalar of NumPy's as Python's own; anything else as it is."""
+    return value.item() if getattr(value, "shape", None) == () else value
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
 def _require_number(name: str, value: object) -> None:
-    ok = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    require(ok, f"{name} is {value!r}: it must be a number")
+    require(_is_number(value), f"{name} is {value!r}: it must be a number")
 
 
 def _require_range(name: str, value: float, low: float, high: float, *, open_low: bool = False) -> None:
@@ -49,6 +65,10 @@ def _require_count(name: str, value: object) -> None:
     if not isinstance(value, int) or isinstance(value, bool):
         raise ConfigError(f"{name} is {value!r}: it must be a whole number")
     _require_at_least(name, value, 1)
+
+
+def _require_flag(name: str, value: object) -> None:
+    require(isinstance(value, bool), f"{name} is {value!r}: it must be True or False")
 
 
 def _require_name(name: object) -> None:
@@ -97,6 +117,7 @@ class PPOConfig:
 
     def __post_init__(self) -> None:
         """Check every field on its own; `TrainConfig` checks what depends on the window."""
+        _store_plain(self)
         _require_range("gamma", self.gamma, 0.0, 1.0)
         _require_range("gae_lambda", self.gae_lambda, 0.0, 1.0)
         _require_at_least("clip_range", self.clip_range, 0.0, strict=True)
@@ -110,6 +131,8 @@ class PPOConfig:
                 _require_at_least(name, value, 0.0, strict=True)
         for name in ("n_epochs", "envs_per_minibatch", "batch_size"):
             _require_count(name, getattr(self, name))
+        for name in ("normalize_advantage", "normalize_obs", "anneal_lr"):
+            _require_flag(name, getattr(self, name))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,6 +169,7 @@ class ArmConfig:
 
     def __post_init__(self) -> None:
         """Check that the arm can be built."""
+        _store_plain(self)
         _require_name(self.name)
         require(self.cell in CELLS, f"cell is {self.cell!r}: it must be one of {', '.join(CELLS)}")
         known = ("relu", "tanh")
@@ -153,16 +177,14 @@ class ArmConfig:
         _require_count("hidden_dim", self.hidden_dim)
         _require_count("frame_stack", self.frame_stack)
         _require_at_least("learning_rate", self.learning_rate, 0.0, strict=True)
-        object.__setattr__(self, "learning_rate", float(self.learning_rate))  # whatever sort of number: files hold it
         sizes = self.encoder_sizes
         listed = isinstance(sizes, tuple | list)
         require(listed, f"encoder_sizes is {sizes!r}: it must be a tuple of widths, such as (64, 64)")
-        object.__setattr__(self, "encoder_sizes", tuple(sizes))
-        for width in sizes:
+        object.__setattr__(self, "encoder_sizes", tuple(map(_plain, sizes)))
+        for width in self.encoder_sizes:
             _require_count("encoder_sizes", width)
         for name in ("orthogonal_init", "reset_memory", "previous_action", "previous_reward"):
-            flag = getattr(self, name)
-            require(isinstance(flag, bool), f"{name} is {flag!r}: it must be True or False")
+            _require_flag(name, getattr(self, name))
 
     @property
     def has_memory(self) -> bool:
@@ -219,6 +241,7 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         """Check what does not depend on the arm."""
+        _store_plain(self)
         for name in ("num_envs", "num_steps", "total_timesteps"):
             _require_count(name, getattr(self, name))
         require(
