@@ -494,21 +494,24 @@ def test_a_folder_counts_once_under_whatever_path(thrust, fake, tmp_path):
         assert thrust("report", other, "--out", "a", "--quiet").status == 0
 
 
-def test_environments_are_listed_and_described(thrust):
-    done = thrust("envs")
-    assert (done.status, done.err) == (0, "")
-    text = " ".join(done.out.split())
-    assert "FlickeringCartPole-v0" in text.replace(" ", "") or "Flickering" in text
-    assert "Pendulum-v1" in text and "Discrete" in text
+def test_environments_are_described(thrust):
     one = thrust("envs", "Pendulum-v1")
-    assert (
-        "host; observations Box 3 float32; actions Box 1 float32; twin not known; returns -3254.8 to 0" in one.out
-        and "Flickering" not in one.out
-    )
+    assert (one.status, one.err) == (0, "")
+    about = "host; observations Box 3 float32; actions Box 1 float32; twin not known; returns -3254.8 to 0"
+    assert one.out == f"Pendulum-v1\n    {about}\n"
+    broken = thrust("envs", "space_for_tests:broken", "space_for_tests:Stated")
+    assert broken.status == 2 and "the motor is off" in broken.out and "returns 0 to 5\n" in broken.out
     package = thrust("envs", "gymnasium")
     assert package.status == 0
     assert "Acrobot-v1\n    host; observations Box 6 float32; actions Discrete 3; twin not known" in package.out
     assert "gymnasium:CartPole-v1\n    host; observations Box 4 float32" in package.out
+
+
+def test_environments_are_listed_by_name(thrust):
+    done = thrust("envs", "--names", "thrust-rl", "gymnasium")
+    assert (done.status, done.err) == (0, "")
+    assert done.out.startswith("thrust-rl:\n  CartPole-v1, Flickering") and "\ngymnasium:\n  Acrobot-v1, " in done.out
+    assert "gymnax" not in done.out
 
 
 def test_the_help_says_how_to_begin(thrust):

@@ -157,20 +157,26 @@ class Report:
 
 @dataclasses.dataclass(frozen=True)
 class Envs:
-    """List the environments there are; with names, their spaces, parameters, return range and whether a twin is known.
+    """List the environments there are, with their spaces and whether a twin is known.
+
+    Of those that are named, also kind, parameters and return range.
 
     For example:
 
     thrust envs
+
+    thrust envs --names
 
     thrust envs Pendulum-v1 my_module:MyEnv-v0
 
     thrust envs popgym
     """
 
-    names: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[ENV ...]")] = ()
-    """Environments to describe, or gymnasium, gymnax, minigrid or popgym for all of that package's; without any, all
-    names are listed."""
+    envs: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[ENV ...]")] = ()
+    """Environments to describe, or gymnasium, gymnax, minigrid or popgym for all of that package's. Without any,
+    all that are installed are listed: each is built and shown when it is known, and all take a while."""
+    names: bool = False
+    """List names alone, at once: of everything, or of the packages that are given."""
 
 
 COMMANDS: dict[str, Any] = {"compare": Compare, "report": Report, "envs": Envs}
@@ -303,27 +309,9 @@ def _report(options: Report) -> int:
 
 
 def _envs(options: Envs) -> int:
-    from rich.console import Console
+    from thrust_rl.experiment.listing import show
 
-    from thrust_rl.envs.adapters import adapter_names
-    from thrust_rl.envs.catalogue import described, host_names, of_package, own
-    from thrust_rl.experiment.tables import environment_text
-
-    console = Console(markup=False, emoji=False)  # brackets in a name are no markup
-    wanted = [name for given in options.names for name in of_package(given) or [given]]
-    entries = (described(name) for name in wanted) if wanted else iter(own())
-    failed = False
-    for entry in entries:  # building them takes a while: each is shown when it is known
-        failed |= entry.problem is not None and entry.name in options.names
-        print(environment_text(entry), flush=True)
-    if not options.names:
-        print("Others that are installed, stepped by Python; thrust envs NAME describes one, or all of a package:")
-        console.print(", ".join(host_names()), highlight=False)
-        for prefix, names in adapter_names().items():
-            print(f"Through an adapter, as {prefix}:NAME:")
-            found = names if isinstance(names, str) else ", ".join(name.partition(":")[2] for name in names)
-            console.print(found, highlight=False)
-    return 2 if failed else 0
+    return 0 if show(options.envs, names_only=options.names) else 2
 
 
 def _new_folder(name: str) -> Path:

@@ -4,14 +4,14 @@ import gymnasium
 import pytest
 
 from thrust_rl.config import ConfigError
-from thrust_rl.envs.catalogue import described, host_names, own
+from thrust_rl.envs.catalogue import described, host_names, own_names, packages
 from thrust_rl.envs.named import VELOCITY_MASKED
 from thrust_rl.envs.registry import ENVIRONMENTS
 
 
 def test_our_own_come_with_spaces_parameters_and_twins():
-    entries = {entry.name: entry for entry in own()}
-    assert list(entries) == [*ENVIRONMENTS, *VELOCITY_MASKED]
+    assert own_names() == [*ENVIRONMENTS, *VELOCITY_MASKED]
+    entries = {name: described(name) for name in own_names()}
     flicker = entries["FlickeringCartPole-v0"]
     assert (flicker.kind, flicker.observation, flicker.action) == ("compiled", "Box 4 float32", "Discrete 2")
     assert flicker.has_twin and not entries["CartPole-v1"].has_twin
@@ -28,6 +28,14 @@ def test_names_are_the_newest_versions_of_what_is_installed(monkeypatch):
         gymnasium.registry, "Absent-v0", gymnasium.envs.registration.EnvSpec("Absent-v0", "no_such_package:Env")
     )
     assert "Absent-v0" not in host_names()
+
+
+def test_what_an_adapter_builds_is_not_gymnasiums_too():
+    """Their packages register with Gymnasium, so whether they are imported must not matter."""
+    found = packages()
+    assert any(name.startswith("MiniGrid-") for name in gymnasium.registry), "they were imported by asking"
+    assert not any(name.startswith(("MiniGrid-", "BabyAI-", "popgym-")) for name in packages()["gymnasium"])
+    assert found["gymnasium"] == packages()["gymnasium"] and "gymnasium:CartPole-v1" in found["gymnasium"]
 
 
 def test_what_cannot_be_built_says_why_and_what_is_unknown_is_refused():

@@ -1,18 +1,21 @@
-"""What environments there are: names at once, and for some of them their spaces, which takes building one."""
+"""What environments there are: their names at once, and of each what it shows, which takes building one."""
 
 import dataclasses
 import importlib.util
+import textwrap
 from typing import Any
 
 import gymnasium
 from gymnasium.envs.registration import EnvSpec, registry
 
 from thrust_rl.config import ConfigError
-from thrust_rl.envs.adapters import adapter_names
+from thrust_rl.envs.adapters import adapter_names, adapter_of
 from thrust_rl.envs.core import FunctionalEnv
 from thrust_rl.envs.named import VELOCITY_MASKED, Environment, make, twin_of_task
 from thrust_rl.envs.registry import ENVIRONMENTS, env_parameters
 from thrust_rl.envs.returns import return_bounds, stated_by
+
+WIDEST = 60  # characters of a space that is not described in words of ours
 
 # What Gymnasium's groups of environments need beside Gymnasium.
 NEEDS = {"box2d": "Box2D", "mujoco": "mujoco", "phys2d": "jax", "tabular": "jax"}
@@ -37,14 +40,14 @@ class Entry:
     """Why it could not be built."""
 
 
-def own() -> list[Entry]:
+def own_names() -> list[str]:
     """The library's own environments, and the velocity-masked classics.
 
     Example:
-        >>> [entry.name for entry in own() if entry.kind == "compiled"]
+        >>> own_names()[:3]
         ['CartPole-v1', 'FlickeringCartPole-v0', 'MaskedCartPole-v0']
     """
-    return [described(name) for name in (*ENVIRONMENTS, *VELOCITY_MASKED)]
+    return [*ENVIRONMENTS, *VELOCITY_MASKED]
 
 
 def described(name: str) -> Entry:
@@ -58,19 +61,24 @@ def described(name: str) -> Entry:
     except ConfigError as error:
         if "cannot be built" not in str(error):
             raise
-        return _broken(name, error)
+        return unbuilt(name, str(error))
     try:
         bounds = stated_by(env) or return_bounds(name, {})
     except ConfigError as error:
-        return _broken(name, error)
+        return unbuilt(name, str(error))
     kind = "compiled" if isinstance(env, FunctionalEnv) else "host"
     spaces = brief(env.observation_space), brief(env.action_space)
     return Entry(name, kind, *spaces, _has_twin(env), bounds, _parameters(name))
 
 
-def _broken(name: str, error: ConfigError) -> Entry:
-    problem = str(error).splitlines()[0]
-    return Entry(name, "host", "", "", False, return_bounds(name, {}), _parameters(name), problem)
+def unbuilt(name: str, problem: str) -> Entry:
+    """What is known of an environment that was not built, with the first line of why.
+
+    Example:
+        >>> unbuilt("CartPole-v1", "it is late").bounds
+        (0.0, 500.0)
+    """
+    return Entry(name, "host", "", "", False, return_bounds(name, {}), _parameters(name), problem.partition("\n")[0])
 
 
 def _parameters(name: str) -> dict[str, Any]:
@@ -90,21 +98,31 @@ def brief(space: gymnasium.Space[Any]) -> str:
     Example:
         >>> brief(gymnasium.spaces.Dict({"image": gymnasium.spaces.Box(0, 255, (7, 7, 3), "uint8")}))
         'Dict(image: Box 7x7x3 uint8)'
+        >>> brief(gymnasium.spaces.MultiDiscrete([6, 2])), brief(gymnasium.spaces.MultiDiscrete([35] * 64))
+        ('MultiDiscrete 6 2', 'MultiDiscrete 64 times 35')
     """
     match space:
         case gymnasium.spaces.Box():
             return f"Box {'x'.join(map(str, space.shape)) or 'scalar'} {space.dtype}"
         case gymnasium.spaces.Discrete():
             return f"Discrete {space.n}"
+        case gymnasium.spaces.MultiDiscrete():
+            return f"MultiDiscrete {_counts(space.nvec.ravel().tolist())}"
         case gymnasium.spaces.Dict():
             return f"Dict({', '.join(f'{name}: {brief(inner)}' for name, inner in space.spaces.items())})"
         case gymnasium.spaces.Tuple():
             return f"Tuple({', '.join(map(brief, space.spaces))})"
-    return str(space)
+    return textwrap.shorten(str(space), WIDEST, placeholder="…")
+
+
+def _counts(counts: list[int]) -> str:
+    """Numbers of alternatives; where all are alike, how many there are."""
+    same = len(counts) > 2 and len(set(counts)) == 1
+    return f"{len(counts)} times {counts[0]}" if same else " ".join(map(str, counts))
 
 
 def host_names() -> list[str]:
-    """Gymnasium's registered names whose packages are there, the newest version of each, without ours.
+    """Gymnasium's registered names whose packages are there, the newest version of each; not ours, nor an adapter's.
 
     Nothing is built, so a name in this list may still fail to build.
 
@@ -118,7 +136,18 @@ def host_names() -> list[str]:
         before = newest.get(key)
         if _is_there(spec) and (before is None or (spec.version or 0) > (before.version or 0)):
             newest[key] = spec
-    return sorted(spec.id for spec in newest.values() if spec.namespace != "thrust")
+    return sorted(spec.id for spec in newest.values() if spec.namespace != "thrust" and adapter_of(spec.id) is None)
+
+
+def packages() -> dict[str, list[str] | str]:
+    """Of Gymnasium and of every package that has an adapter: all names, as `make` takes them, or why there are none.
+
+    Example:
+        >>> list(packages()), "gymnasium:CartPole-v1" in packages()["gymnasium"]
+        (['gymnasium', 'gymnax', 'minigrid', 'popgym'], True)
+    """
+    gymnasiums = [f"gymnasium:{name}" if name in ENVIRONMENTS else name for name in host_names()]
+    return {"gymnasium": gymnasiums, **adapter_names()}
 
 
 def of_package(package: str) -> list[str]:
@@ -131,9 +160,7 @@ def of_package(package: str) -> list[str]:
         >>> "Pendulum-v1" in of_package("gymnasium"), of_package("Pendulum-v1")
         (True, [])
     """
-    if package == "gymnasium":
-        return [f"gymnasium:{name}" if name in ENVIRONMENTS else name for name in host_names()]
-    names = adapter_names().get(package, [])
+    names = packages().get(package, [])
     if isinstance(names, str):
         raise ConfigError(names)
     return names

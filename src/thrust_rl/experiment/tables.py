@@ -5,7 +5,6 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from thrust_rl.envs.catalogue import Entry
 from thrust_rl.experiment.comparison import ArmResult, Comparison, ConditionResult
 from thrust_rl.experiment.report.data import read
 from thrust_rl.experiment.report.overview import NOTE, overview_table
@@ -151,18 +150,3 @@ def _interval(estimate: Estimate | None, places: int) -> str:
 
 def _number(value: float | None, places: int) -> str:
     return "–" if value is None else f"{value:.{places}f}"
-
-
-def environment_text(entry: Entry) -> str:
-    """What is known about an environment; one that could not be built says why."""
-    if entry.problem is not None:
-        return f"{entry.name}\n    {entry.problem}"
-    lines = [
-        entry.name,
-        f"    {entry.kind}; observations {entry.observation}; actions {entry.action};"
-        f" twin {'known' if entry.has_twin else 'not known'};"
-        f" returns {'not known' if entry.bounds is None else f'{entry.bounds[0]:g} to {entry.bounds[1]:g}'}",
-    ]
-    if entry.params:
-        lines.append(f"    parameters {', '.join(f'{key}={value}' for key, value in entry.params.items())}")
-    return "\n".join(lines)
