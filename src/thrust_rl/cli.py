@@ -102,6 +102,9 @@ class Compare:
     """Folder for the result; runs/ENV-DATE-TIME by default. Runs that finished there before are not run again."""
     fresh: bool = False
     """Start over in a folder that holds earlier runs; they are deleted."""
+    checkpoint_every: Annotated[int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="")] = None
+    """Environment steps after which an unfinished run is written to the folder, as also at its end and when an
+    environment fails; the same command goes on from there. None are written by default."""
     quiet: bool = False
     """Print only the path of result.json."""
 
@@ -257,6 +260,7 @@ def _compare(options: Compare, arguments: list[str]) -> int:
                 planned,
                 out=folder,
                 fresh=options.fresh,
+                checkpoint_every=options.checkpoint_every,
                 workers=options.workers,
                 listener=progress,
                 starting=starting,

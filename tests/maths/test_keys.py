@@ -34,5 +34,5 @@ def test_a_step_counter_gives_the_same_key_traced_or_not():
 
 def test_the_seeding_contract():
     # Renumbering changes every result ever published with a seed. New purposes are appended.
-    names = ["PHYSICS", "RESET", "SENSOR", "ACTION", "POLICY", "SHUFFLE", "ENVIRONMENT", "FRAME"]
-    assert [Purpose(i).name for i in range(8)] == names
+    names = ["PHYSICS", "RESET", "SENSOR", "ACTION", "POLICY", "SHUFFLE", "ENVIRONMENT", "FRAME", "RESUME"]
+    assert [Purpose(i).name for i in range(9)] == names

@@ -192,7 +192,7 @@ def test_failures_in_evaluation_are_counted_too(count):
 def test_a_slow_window_gives_signs_of_life_and_changes_nothing(monkeypatch):
     task, heard = HostTask("test", functools.partial(Telling, limit=4)), []
     [calm] = train(task, ARM, CONFIG)
-    monkeypatch.setattr("thrust_rl.training.train.Beating", functools.partial(Beating, seconds=0.0))
+    monkeypatch.setattr("thrust_rl.training.hosted.Beating", functools.partial(Beating, seconds=0.0))
     [lively] = train(task, ARM, CONFIG, on_progress=lambda progress: heard.append(progress.steps))
     assert heard == [0] * 8 + [16] + [16] * 8 + [32]
     assert lively.curve == calm.curve

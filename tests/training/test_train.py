@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from envs_for_tests import LSTM_ARM, MLP_ARM, Counter, Poisoned, Short, environment, settings
-from thrust_rl.training.train import TrainingError, train
+from thrust_rl.training.result import TrainingError
+from thrust_rl.training.train import train
 
 SHORT = environment(Short(2))
 

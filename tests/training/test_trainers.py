@@ -14,7 +14,7 @@ from thrust_rl.policies.scoring import score
 from thrust_rl.rollout.buffers import RecurrentRolloutBuffer, RolloutBuffer
 from thrust_rl.training import learner as learner_module
 from thrust_rl.training.ppo import Learner, experience_of, make_optimizer, update, with_learning_rate
-from thrust_rl.training.train import TrainingError
+from thrust_rl.training.result import TrainingError
 from thrust_rl.training.trainers import PPOTrainer, RecurrentPPOTrainer
 
 T, N, H = 6, 4, 5

@@ -21,6 +21,7 @@ from thrust_rl.experiment.scale import MIN_EFFECT
 from thrust_rl.experiment.schema import RESULT_FILE
 from thrust_rl.experiment.store import RunStore, split_jobs
 from thrust_rl.files import write_json
+from thrust_rl.training.keeping import Checkpoints
 
 Finished = list[tuple[Job, SeedResult]]
 
@@ -47,6 +48,7 @@ def compare(
     return_range: tuple[float, float] | None = None,
     out: str | Path | None = None,
     fresh: bool = False,
+    checkpoint_every: int | None = None,
     workers: int | None = None,
     listener: Callable[[JobEvent], None] | None = None,
     command: str | None = None,
@@ -77,6 +79,8 @@ def compare(
         return_range: lowest and highest return of an episode, where they are not known of the environments.
         out: folder for `result.json` and the report; created if needed. None writes nothing.
         fresh: start over where `out` holds earlier runs, which are deleted.
+        checkpoint_every: environment steps after which a run is written to `out`, as also at its end and at a fault; an
+            interrupted one goes on from there (see `train`). None writes none.
         workers: worker processes; None is one per core this process may use.
         listener: told of every start, progress, restart and finish.
         command: what to note as the shell command that repeats this.
@@ -111,7 +115,7 @@ def compare(
         return_range=return_range,
     )
     planned = dataclasses.replace(plan(env, options), command=command)
-    return run(planned, out=out, fresh=fresh, workers=workers, listener=listener)
+    return run(planned, out=out, fresh=fresh, checkpoint_every=checkpoint_every, workers=workers, listener=listener)
 
 
 def run(
@@ -119,6 +123,7 @@ def run(
     *,
     out: str | Path | None = None,
     fresh: bool = False,
+    checkpoint_every: int | None = None,
     workers: int | None = None,
     listener: Callable[[JobEvent], None] | None = None,
     starting: Callable[[], None] | None = None,
@@ -128,11 +133,16 @@ def run(
     `starting` is called once, when everything has been checked and before anything runs.
     """
     require(workers is None or workers >= 1, f"workers is {workers}: it must be at least 1")
+    if checkpoint_every is not None:
+        require(out is not None, "checkpoint_every is given without out: name the folder for the checkpoints")
+        Checkpoints("", checkpoint_every)  # checks it before anything runs
     started, tell = time.monotonic(), listener or (lambda event: None)
     folder = writable_folder(out) if out is not None else None
     store = RunStore(folder, planned, fresh=fresh) if folder is not None else None
     finished, left = split_jobs(jobs_of(planned), store)
     if store is not None:
+        if checkpoint_every is not None:
+            left = [store.checkpointed(job, every=checkpoint_every) for job in left]
         store.begin()
         planned = dataclasses.replace(planned, notes=(*planned.notes, *store.notes))
     if starting is not None:

@@ -7,6 +7,7 @@ from typing import Any
 from thrust_rl.config import ArmConfig, TrainConfig, from_dict, require
 from thrust_rl.experiment.environment import EnvSpec
 from thrust_rl.training.evaluate import EVALUATION_SEED
+from thrust_rl.training.keeping import Checkpoints
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Job:
     """The seed whose first evaluation episode is kept step by step."""
     where: str = ""
     """For messages: the environment, where a comparison has more than one."""
+    checkpoints: Checkpoints | None = None
+    """Where its runs are kept before they have finished. They change no number of a compiled environment."""
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON types."""
@@ -56,6 +59,7 @@ class Job:
             evaluation=from_dict(EvalConfig, data["evaluation"]),
             recorded=data["recorded"],
             where=data["where"],
+            checkpoints=Checkpoints(**data["checkpoints"]) if data["checkpoints"] else None,
         )
 
     @property
@@ -100,6 +104,8 @@ class SeedResult:
     never ended."""
     env_restarts: int = 0
     """Host environments that failed in training or evaluation and were replaced."""
+    resumed_at: tuple[int, ...] = ()
+    """Steps after which a checkpoint went on in new host environments."""
     recording: dict[str, Any] | None = None
     """The first sampled evaluation episode, step by step; None unless it was asked for."""
 
@@ -116,8 +122,8 @@ class SeedResult:
     @staticmethod
     def from_dict(data: dict[str, Any]) -> "SeedResult":
         """Back from JSON types."""
-        curves = {name: tuple(data[name]) for name in ("curve_steps", "curve_mean_return")}
-        return SeedResult(**{**data, **curves})
+        lists = {name: tuple(data.get(name, ())) for name in ("curve_steps", "curve_mean_return", "resumed_at")}
+        return SeedResult(**{**data, **lists})
 
 
 def mean_of(values: list[float | None]) -> float | None:

@@ -109,14 +109,22 @@ def _warnings(comparison: Comparison) -> list[str]:
     fed = [arm.name for arm in comparison.arms if arm.arm.previous_action or arm.arm.previous_reward]
     if fed:
         said.append(f"Fed with their previous action or reward, a memory channel of its own: {', '.join(fed)}.")
-    restarts = sum(
-        seed.env_restarts
+    runs = [
+        (condition.environment.label, arm.name, seed)
         for task in comparison.tasks
         for condition in task.conditions
         for arm in condition.arms
         for seed in arm.seeds
-    )
+    ]
+    restarts = sum(seed.env_restarts for _, _, seed in runs)
     if restarts:
         what = "environment failed and was" if restarts == 1 else "environments failed and were"
         said.append(f"{restarts} {what} replaced, in training or evaluation; the episodes count as truncated.")
+    for where, arm, seed in runs:
+        if seed.resumed_at:
+            steps = " and ".join(f"{step:,}" for step in seed.resumed_at)
+            said.append(
+                f"{arm} seed {seed.seed} on {where} went on from a checkpoint at {steps} steps, in environments that"
+                " began anew there: an uninterrupted run would have met others."
+            )
     return said

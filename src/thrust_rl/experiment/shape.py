@@ -95,6 +95,7 @@ SEED = {
     **dict.fromkeys(("steps_per_second", "seconds_compile", "seconds_run"), AMOUNT),
     "evaluation": {"sampled": EPISODES, "greedy": EPISODES},
     "env_restarts": _later(COUNT),
+    "resumed_at": _later(Each(list, COUNT)),
 }
 RECORDING = {
     "seed": COUNT,

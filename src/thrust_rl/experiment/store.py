@@ -14,6 +14,8 @@ from thrust_rl.experiment.schema import RESULT_FILE, plain
 from thrust_rl.experiment.settings import digest_of, settings_of, settings_of_run
 from thrust_rl.experiment.verdict import SECOND_LOOK
 from thrust_rl.files import read_json, slug, write_json
+from thrust_rl.training.checkpoint import SUFFIX
+from thrust_rl.training.keeping import Checkpoints
 
 RUN, PLAN = "thrust-rl/run", "thrust-rl/plan"
 VERSION = 1
@@ -86,10 +88,18 @@ class RunStore:
         written = {"digest": digest_of(settings), "check": digest_of(data), "settings": settings, "result": data}
         write_json(self._path(job, result.seed), {"schema": RUN, "schema_version": VERSION, **written}, indent=None)
 
+    def checkpointed(self, job: Job, *, every: int) -> Job:
+        """The job, with its runs kept here, beside their results, every so many steps."""
+        return dataclasses.replace(job, checkpoints=Checkpoints(str(self._runs), every, self._name(job)))
+
     def _path(self, job: Job, seed: int) -> Path:
+        return self._runs / f"{self._name(job)}-{seed}.json"
+
+    @staticmethod
+    def _name(job: Job) -> str:
+        """Of files, before the seed."""
         condition = "twin" if job.env.twin else "task"
-        task = dataclasses.replace(job.env, twin=False).label
-        return self._runs / f"{slug(task)}-{condition}-{slug(job.arm.name)}-{seed}.json"
+        return f"{slug(dataclasses.replace(job.env, twin=False).label)}-{condition}-{slug(job.arm.name)}"
 
 
 def split_jobs(jobs: Sequence[Job], store: "RunStore | None") -> tuple[list[tuple[Job, SeedResult]], list[Job]]:
@@ -109,7 +119,7 @@ def split_jobs(jobs: Sequence[Job], store: "RunStore | None") -> tuple[list[tupl
 def _clear(runs: Path) -> None:
     """Delete what earlier comparisons left, and nothing else that may lie there."""
     if (runs / PLAN_FILE).exists():
-        for path in runs.glob("*.json"):
+        for path in (*runs.glob("*.json"), *runs.glob(f"*{SUFFIX}")):
             path.unlink()
 
 

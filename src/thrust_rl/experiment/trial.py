@@ -8,7 +8,8 @@ import numpy as np
 from thrust_rl.experiment.jobs import Job, SeedResult, area_under
 from thrust_rl.training.evaluate import Episodes, evaluate
 from thrust_rl.training.record import Recording, record
-from thrust_rl.training.train import Progress, TrainResult, train
+from thrust_rl.training.result import Progress, TrainResult
+from thrust_rl.training.train import train
 
 DIGITS = 4  # significant, of what is recorded
 
@@ -25,10 +26,10 @@ def run(job: Job, report: Callable[[Progress], None]) -> list[SeedResult]:
         TrainingError: training cannot go on.
         EnvError: a host environment failed.
     """
-    env = job.env.build()
-    return [
-        _scored(job, result, report) for result in train(env, job.arm, job.config, seeds=job.seeds, on_progress=report)
-    ]
+    trained = train(
+        job.env.build(), job.arm, job.config, seeds=job.seeds, on_progress=report, checkpoints=job.checkpoints
+    )
+    return [_scored(job, result, report) for result in trained]
 
 
 def _scored(job: Job, result: TrainResult, report: Callable[[Progress], None]) -> SeedResult:
@@ -69,6 +70,7 @@ def _scored(job: Job, result: TrainResult, report: Callable[[Progress], None]) -
         seconds_run=result.seconds_run,
         evaluation=played,
         env_restarts=restarts,
+        resumed_at=result.resumed_at,
         recording=recording,
     )
 

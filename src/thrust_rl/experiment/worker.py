@@ -15,7 +15,7 @@ from typing import IO, Any
 from thrust_rl.envs.faults import EnvError
 from thrust_rl.experiment.jobs import Job
 from thrust_rl.experiment.process import PATH_VARIABLE
-from thrust_rl.training.train import Progress, TrainingError
+from thrust_rl.training.result import Progress, TrainingError
 
 
 def main() -> None:

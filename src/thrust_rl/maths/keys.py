@@ -18,6 +18,7 @@ class Purpose(IntEnum):
     SHUFFLE = 5  # order of minibatches
     ENVIRONMENT = 6  # the stream of one environment of a batch
     FRAME = 7  # noise that the observation model puts into one frame
+    RESUME = 8  # seed of the environments that a run on the host goes on in after a checkpoint
 
 
 def purpose_key(key: Key, purpose: Purpose) -> Key:

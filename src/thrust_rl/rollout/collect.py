@@ -64,21 +64,19 @@ def initial_actor(
 ) -> tuple[Actor, PyTree]:
     """Begin every stream: first frames, empty memories, and the moments of those frames."""
     env_state, frame = jax.vmap(env.init)(jax.vmap(step_key, in_axes=(0, None))(streams, 0))
-    return first_look(task, policy, env_state, frame, config)
+    return first_look(task, policy, env_state, frame, moments=initial_frame_moments(task.frame), config=config)
 
 
 def first_look(
-    task: Task, policy: ActorCritic, env_state: PyTree, frame: Frame, config: TrainConfig
+    task: Task, policy: ActorCritic, env_state: PyTree, frame: Frame, *, moments: PyTree, config: TrainConfig
 ) -> tuple[Actor, PyTree]:
-    """Receive the first frames of all streams."""
+    """Receive the first frames of all streams, and take them into the moments."""
     num_envs = frame.blank.shape[0]
     episode_start = jnp.ones(num_envs, bool)
     before = jax.tree.map(jnp.asarray, task.inputs.zeros(num_envs))
     action = jnp.broadcast_to(task.actions.none, (num_envs, *task.actions.none.shape))
     arrival = Arrival(action, jnp.zeros(num_envs), episode_start)
-    moments, obs = receive(
-        task, initial_frame_moments(task.frame), frame, before=before, arrival=arrival, config=config
-    )
+    moments, obs = receive(task, moments, frame, before=before, arrival=arrival, config=config)
     return Actor(env_state, obs, episode_start, empty_memory(policy, num_envs), jnp.zeros(num_envs)), moments
 
 

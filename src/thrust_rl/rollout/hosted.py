@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from thrust_rl.config import TrainConfig
 from thrust_rl.envs.hosted import Hosted, HostedEnvs
-from thrust_rl.maths.keys import environment_keys
+from thrust_rl.maths.keys import Purpose, environment_keys, purpose_key, step_key
 from thrust_rl.policies.actor_critic import ActorCritic, empty_memory
 from thrust_rl.policies.inputs import Arrival, Task
 from thrust_rl.rollout.axes import trajectory_major
 from thrust_rl.rollout.collect import Actor, Window, decide, first_look, receive, successor_values, window_noise
+from thrust_rl.rollout.normalize import initial_frame_moments
 from thrust_rl.types import Frame, Rollout, StreamKeys
 
 
@@ -85,15 +86,34 @@ class HostCollector:
         policy: of whom the first memory is taken; any policy of the same shape may act.
         config: window length and the rest.
         seed: of the run.
+        after: steps of every environment that the run has behind it. The state of environments on the host cannot be
+            kept, so these begin anew, with other seeds than at the run's start; the policy draws on where it was.
+        moments: of the observations in those steps.
     """
 
-    def __init__(self, envs: HostedEnvs, task: Task, policy: ActorCritic, config: TrainConfig, *, seed: int) -> None:
+    def __init__(
+        self,
+        envs: HostedEnvs,
+        task: Task,
+        policy: ActorCritic,
+        config: TrainConfig,
+        *,
+        seed: int,
+        after: int = 0,
+        moments: PyTree | None = None,
+    ) -> None:
         self._envs, self._task, self._config = envs, task, config
-        frames = envs.begin(seed)
-        self._streams = environment_keys(jax.random.key(np.uint32(seed)), config.num_envs)
+        key = jax.random.key(np.uint32(seed))
+        frames = envs.begin(
+            seed if after == 0 else int(jax.random.bits(step_key(purpose_key(key, Purpose.RESUME), after)))
+        )
+        self._streams = environment_keys(key, config.num_envs)
         self._returns = np.zeros(config.num_envs)  # raw reward since the episode began
         self._episode_start = np.ones(config.num_envs, bool)  # about the frame to act on next
-        self._acting = _begun(task, config, policy, self._streams, Frame(frames.obs, frames.info["blank"]))
+        first, before = Frame(frames.obs, frames.info["blank"]), initial_frame_moments(task.frame)
+        before = before if moments is None else moments
+        self._acting = _begun(task, config, policy, self._streams, first, before, np.int32(after))
+        self._moments = jax.tree.map(jnp.copy, self._acting.moments)  # the first call writes over them
         self._calls = _calls(task, config, jax.tree.structure(policy))
 
     @property
@@ -103,8 +123,8 @@ class HostCollector:
 
     @property
     def moments(self) -> PyTree:
-        """Of the observations so far."""
-        return self._acting.moments
+        """Of the observations up to the end of the last window."""
+        return self._moments
 
     def collect(self, policy: ActorCritic) -> Window:
         """Act for one window.
@@ -127,7 +147,8 @@ class HostCollector:
             came = self._came(hosted, told.reward[:, t], reads_successors=last)
             acting = (self._calls.receive if last else self._calls.step)(weights, acting, came)
         self._acting = acting
-        every_step = told._asdict() | self._calls.close(acting.said)._asdict()
+        said, self._moments = self._calls.close(acting)
+        every_step = told._asdict() | said._asdict()
         if isinstance(hosted.valid, tuple):
             every_step["valid"] = ()
         return Window(Rollout(**every_step, memory=memory), returns, np.ones(num_steps, bool))  # type: ignore[arg-type]
@@ -179,7 +200,7 @@ class _Calls(NamedTuple):
     decide: Callable[..., Acting]
     step: Callable[..., Acting]
     receive: Callable[..., Acting]
-    close: Callable[[Said], Said]
+    close: Callable[[Acting], tuple[Said, PyTree]]
 
 
 @functools.lru_cache(maxsize=16)
@@ -197,13 +218,21 @@ def _calls(task: Task, config: TrainConfig, structure: jax.tree_util.PyTreeDef) 
         return decide(weights, receive(weights, acting, came))
 
     act = functools.partial(jax.jit, donate_argnums=1)
-    return _Calls(jax.jit(open_), act(decide), act(step), act(receive), jax.jit(trajectory_major))
+    return _Calls(jax.jit(open_), act(decide), act(step), act(receive), jax.jit(_close))
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
-def _begun(task: Task, config: TrainConfig, policy: ActorCritic, streams: StreamKeys, frame: Frame) -> Acting:
+def _begun(
+    task: Task,
+    config: TrainConfig,
+    policy: ActorCritic,
+    streams: StreamKeys,
+    frame: Frame,
+    moments: PyTree,
+    after: Int[Array, ""],
+) -> Acting:
     """Receive the first frames; nothing has been decided yet."""
-    actor, moments = first_look(task, policy, (), frame, config)
+    actor, moments = first_look(task, policy, (), frame, moments=moments, config=config)
     action = jnp.broadcast_to(task.actions.none, (config.num_envs, *task.actions.none.shape))
     numbers, nothing = jnp.zeros((config.num_steps, config.num_envs)), jnp.zeros(config.num_envs, jnp.int32)
     said = Said(
@@ -212,8 +241,8 @@ def _begun(task: Task, config: TrainConfig, policy: ActorCritic, streams: Stream
         value=numbers,
         bootstrap_value=numbers,
     )
-    noise = window_noise(policy, streams, nothing, config.num_steps)
-    return Acting(actor, moments, action, noise, nothing, nothing, jnp.zeros((), jnp.int32), said)
+    noise = window_noise(policy, streams, nothing, config.num_steps)  # of the right shape; drawn when a window opens
+    return Acting(actor, moments, action, noise, nothing + after, nothing, jnp.zeros((), jnp.int32), said)
 
 
 def _open(config: TrainConfig, policy: ActorCritic, acting: Acting, streams: StreamKeys) -> tuple[Acting, PyTree]:
@@ -276,6 +305,11 @@ def _receive(task: Task, config: TrainConfig, policy: ActorCritic, acting: Actin
         t=t + 1,
         said=said,
     )
+
+
+def _close(acting: Acting) -> tuple[Said, PyTree]:
+    """What was said in a window, and the moments at its end as a copy that nobody writes over."""
+    return trajectory_major(acting.said), jax.tree.map(jnp.copy, acting.moments)
 
 
 def _written(record: PyTree, step: PyTree, t: Array) -> PyTree:

@@ -2,6 +2,7 @@
 
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,3 +51,19 @@ class LearningCurve:
     def best(self) -> float | None:
         """The curve's peak."""
         return max(self.mean_return, default=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON types, whole: what is read back goes on as this would."""
+        return {
+            "steps": list(self.steps),
+            "mean_return": list(self.mean_return),
+            "episodes": self.episodes,
+            "recent": list(self._recent),
+        }
+
+    @staticmethod
+    def from_dict(data: dict[str, Any]) -> "LearningCurve":
+        """Back from JSON types."""
+        curve = LearningCurve(list(data["steps"]), list(data["mean_return"]), int(data["episodes"]))
+        curve._recent.extend(data["recent"])
+        return curve

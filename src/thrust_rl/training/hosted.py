@@ -1,6 +1,8 @@
 """Training in environments that the host steps: the updates of compiled training, window by window."""
 
 import functools
+import time
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -8,46 +10,140 @@ import numpy as np
 
 from thrust_rl.config import ArmConfig, TrainConfig
 from thrust_rl.envs.hosted import HostedEnvs
-from thrust_rl.policies.inputs import Spaces, Task
+from thrust_rl.envs.task import AnyTask
+from thrust_rl.policies.actor_critic import count_parameters
+from thrust_rl.policies.inputs import Task
 from thrust_rl.rollout.hosted import HostCollector
-from thrust_rl.training.loop import TrainState, UpdateRecord, initial_learner, learn
+from thrust_rl.training.beating import Beating
+from thrust_rl.training.curve import LearningCurve
+from thrust_rl.training.keeping import Checkpoints, Keeper, kept_on_error
+from thrust_rl.training.loop import TrainState, initial_learner, learn
+from thrust_rl.training.result import Progress, TrainResult, non_finite, progress_of
 
 
-class HostedRun:
+def train_hosted(
+    task: AnyTask,
+    arm: ArmConfig,
+    config: TrainConfig,
+    seed: int,
+    *,
+    report: Callable[[Progress], None],
+    checkpoints: Checkpoints | None,
+) -> TrainResult:
+    """Train one seed in environments that the host steps.
+
+    Raises:
+        TrainingError: a number was not finite.
+        EnvError: an environment failed.
+    """
+    keeper = Keeper(checkpoints, task, arm, config, seed)
+    found = keeper.found
+    if found is not None and found.steps >= config.num_updates * config.steps_per_update:
+        return found
+    envs = task.start(config.num_envs)
+    try:
+        before = progress_of((seed,), [], 0 if found is None else found.steps // config.steps_per_update, config, 0.0)
+        beating = Beating(envs, functools.partial(report, before))
+        run = _Run(task, beating, arm, config, seed, found)
+        with kept_on_error([keeper], lambda: [run.result()]):
+            while run.done < config.num_updates:
+                due = keeper.updates_until_due(run.done) == 1
+                run.update()
+                if due:
+                    keeper.keep(run.result())
+                progress = progress_of((seed,), [run.curve], run.done, config, run.seconds)
+                report(progress)
+                beating.heard(functools.partial(report, progress))
+        keeper.keep(run.result())
+    finally:
+        envs.close()
+    return run.result()
+
+
+class _Run:
     """One seed in the making.
 
     Args:
-        spaces: of one environment.
-        envs: the environments, started.
-        arm: what to train.
+        task: what is trained in.
+        envs: its environments, started.
+        arm: what is trained.
         config: budget, window and PPO settings.
         seed: of the run.
+        found: what it goes on from, if anything: in environments that begin anew.
     """
 
-    def __init__(self, spaces: Spaces, envs: HostedEnvs, arm: ArmConfig, config: TrainConfig, seed: int) -> None:
-        task = Task.of(spaces, arm)
-        self._key = jax.random.key(np.uint32(seed))
-        self._learner = _first_learner(task, config, self._key)
-        self._collector = HostCollector(envs, task, self._learner.policy, config, seed=seed)
+    def __init__(
+        self,
+        task: AnyTask,
+        envs: HostedEnvs,
+        arm: ArmConfig,
+        config: TrainConfig,
+        seed: int,
+        found: TrainResult | None,
+    ) -> None:
+        self._started = time.monotonic()
+        self._envs, self._config, self._seed, self._found = envs, config, seed, found
+        what, self._key = Task.of(task, arm), jax.random.key(np.uint32(seed))
+        self.curve = LearningCurve() if found is None else found.curve
+        self._learner = _first_learner(what, config, self._key) if found is None else found.state.learner
+        self._first = self.done = 0 if found is None else found.steps // config.steps_per_update
+        self._collector = HostCollector(
+            envs,
+            what,
+            self._learner.policy,
+            config,
+            seed=seed,
+            after=self.done * config.num_steps,
+            moments=None if found is None else found.state.moments,
+        )
+        self._moments = self._collector.moments
         self._learn = _compiled_learn(arm, config)
-        self._done = 0
+        self._seconds_compile = 0.0
 
-    def update(self) -> UpdateRecord:
+    @property
+    def seconds(self) -> float:
+        """Of running, compiling excluded; the share of this process's first update is estimated by the others."""
+        before, done = 0.0 if self._found is None else self._found.seconds_run, self.done - self._first
+        now = time.monotonic() - self._started
+        return before + (now * done / max(done - 1, 1) if done else 0.0)
+
+    def update(self) -> None:
         """Collect one window and learn from it.
 
         Raises:
-            EnvError: an environment failed.
+            EnvError: an environment failed; the run stands where it stood.
+            TrainingError: a number was not finite; likewise.
         """
         window = self._collector.collect(self._learner.policy)
-        self._learner, record = self._learn(self._learner, window, key=self._key, update=np.int32(self._done))
-        self._done += 1
-        return jax.block_until_ready(record)
+        learner, record = self._learn(self._learner, window, key=self._key, update=np.int32(self.done))
+        broken = [name for name, finite in jax.block_until_ready(record).finite.items() if not finite]
+        if broken:
+            raise non_finite(broken, self.done + 1, self._config)
+        self._learner, self._moments = learner, self._collector.moments
+        self.done += 1
+        self.curve.add(self.done * self._config.steps_per_update, np.asarray(record.episode_return))
+        if self.done == self._first + 1:  # what took long in the first update was compiling
+            now = time.monotonic()
+            self._seconds_compile, self._started = now - self._started, now
 
-    @property
-    def state(self) -> TrainState:
-        """What training is, as one pytree; the environments' own state is not in it."""
-        actor, moments = self._collector.actor, self._collector.moments
-        return TrainState(self._learner, actor, moments, self._key, jnp.asarray(self._done, jnp.int32))
+    def result(self) -> TrainResult:
+        """The run so far; the environments' own state is not in it."""
+        found, per_update = self._found, self._config.steps_per_update
+        state = TrainState(
+            self._learner, self._collector.actor, self._moments, self._key, jnp.asarray(self.done, jnp.int32)
+        )
+        before = () if found is None else found.resumed_at
+        return TrainResult(
+            seed=self._seed,
+            curve=self.curve,
+            params=count_parameters(self._learner.policy),
+            steps=self.done * per_update,
+            seconds_compile=self._seconds_compile,
+            seconds_run=self.seconds,
+            state=state,
+            env_restarts=self._envs.restarts() + (0 if found is None else found.env_restarts),
+            resumed_at=(*before, self._first * per_update) if self._first else before,
+        )
 
 
 _first_learner = functools.partial(jax.jit, static_argnums=(0, 1))(initial_learner)

@@ -20,8 +20,8 @@ from thrust_rl.policies.facades import LSTMPolicy, MLPPolicy
 from thrust_rl.policies.scoring import Evaluate, score
 from thrust_rl.training.learning_rate import learning_rate_of, set_learning_rate, settable
 from thrust_rl.training.ppo import Learner, UpdateStats, as_experience, make_optimizer, update
+from thrust_rl.training.result import TrainingError
 from thrust_rl.training.scoring import Scoring
-from thrust_rl.training.train import TrainingError
 from thrust_rl.types import Rollout
 
 Policy = TypeVar("Policy", bound=MLPPolicy | LSTMPolicy)
