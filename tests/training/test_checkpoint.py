@@ -21,6 +21,7 @@ from thrust_rl.envs.faults import EnvError
 from thrust_rl.envs.observation import Flicker
 from thrust_rl.envs.task import HostTask
 from thrust_rl.training.checkpoint import HEADER, load_checkpoint, save_checkpoint
+from thrust_rl.training.curve import LearningCurve
 from thrust_rl.training.evaluate import evaluate
 from thrust_rl.training.keeping import Checkpoints, Keeper
 from thrust_rl.training.result import TrainingError
@@ -76,6 +77,27 @@ def test_interrupted_anywhere_a_run_goes_on_bit_for_bit(tmp_path, arm, window_st
         same(again, undisturbed)
         assert again.resumed_at == ()  # nothing began anew
     assert len(undisturbed.curve.steps) == 6 and float(undisturbed.state.moments.count) > 6 * UPDATE / 2
+
+
+@pytest.mark.parametrize("env", [ENV, TASK], ids=["compiled", "host"])
+def test_ctrl_c_in_the_middle_of_the_bookkeeping_leaves_a_file_that_agrees_with_itself(tmp_path, monkeypatch, env):
+    config, add = HOST, LearningCurve.add
+
+    def interrupted(curve, steps, episode_return):
+        add(curve, steps, episode_return)
+        if steps == 3 * UPDATE:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(LearningCurve, "add", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        compiled(env, LSTM_ARM, config, checkpoints=tmp_path)
+    kept = load_checkpoint(tmp_path / "tiny-lstm-0.safetensors", env).result
+    assert int(kept.state.update) * UPDATE == kept.steps <= 2 * UPDATE
+    assert kept.curve.steps == list(range(UPDATE, kept.steps + 1, UPDATE))
+    with pytest.raises(Stop):
+        monkeypatch.setattr(LearningCurve, "add", add)
+        compiled(env, LSTM_ARM, config, checkpoints=tmp_path / "b", on_progress=stop_after(kept.steps))
+    same(kept, load_checkpoint(tmp_path / "b" / "tiny-lstm-0.safetensors", env).result)
 
 
 def test_a_run_that_has_finished_is_not_run_again(tmp_path):

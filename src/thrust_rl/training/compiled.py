@@ -30,6 +30,14 @@ class _Program(NamedTuple):
     seconds: float
 
 
+class _Stand(NamedTuple):
+    """Where the seeds of a program stand between two chunks: replaced as a whole, for Ctrl-C may come at any moment."""
+
+    state: TrainState
+    curves: list[LearningCurve]
+    done: int  # updates
+
+
 def train_compiled(
     env: FunctionalEnv,
     arm: ArmConfig,
@@ -54,13 +62,13 @@ def train_compiled(
     group = _Group(env, arm, config, seeds, found, vectorized=vectorized)
     length = 1
     with kept_on_error(keepers, group.results):
-        while group.done < config.num_updates:
-            due = keepers[0].updates_until_due(group.done)
-            length = min(length, config.num_updates - group.done, due)
+        while (done := group.stand.done) < config.num_updates:
+            due = keepers[0].updates_until_due(done)
+            length = min(length, config.num_updates - done, due)
             seconds = group.advance(length)
             if due == length:
                 _keep(keepers, group)
-            report(progress_of(seeds, group.curves, group.done, config, group.seconds))
+            report(progress_of(seeds, group.stand.curves, group.stand.done, config, group.seconds))
             length = max(1, min(CHUNK_CAPACITY, int(length * CHUNK_SECONDS / max(seconds, 1e-3))))
     return _keep(keepers, group)
 
@@ -91,16 +99,18 @@ class _Group:
         self._program = _compiled(env, arm, config, len(seeds) if vectorized else None)
         self._seconds_compile = 0.0 if _compiled.cache_info().hits > compiled_before else self._program.seconds
         self._seeds, self._config, self._vectorized = seeds, config, vectorized
-        self.curves = [result.curve for result in found] or [LearningCurve() for _ in seeds]
-        self.done = found[0].steps // config.steps_per_update if found else 0
         self._before = found[0].seconds_run if found else 0.0
         self._started = time.monotonic()
-        if not found:
-            self._state = self._program.init(jnp.asarray(seeds if vectorized else seeds[0], jnp.uint32))
-        elif vectorized:
-            self._state = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(result.state for result in found))
-        else:
-            self._state = found[0].state
+        self.stand = self._found(found) if found else self._first()
+
+    def _first(self) -> _Stand:
+        seeds = jnp.asarray(self._seeds if self._vectorized else self._seeds[0], jnp.uint32)
+        return _Stand(self._program.init(seeds), [LearningCurve() for _ in self._seeds], 0)
+
+    def _found(self, found: list[TrainResult]) -> _Stand:
+        states = [result.state for result in found]
+        state = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states) if self._vectorized else states[0]
+        return _Stand(state, [result.curve for result in found], found[0].steps // self._config.steps_per_update)
 
     @property
     def seconds(self) -> float:
@@ -113,17 +123,20 @@ class _Group:
         Raises:
             TrainingError: a number was not finite; the runs stand after the last update before.
         """
-        started, before = time.monotonic(), self._state
-        self._state, records = self._run(before, length)
+        started = time.monotonic()
+        before, curves, done = self.stand
+        state, records = self._run(before, length)
         good, broken = _finite_updates(records, length)
-        for index, curve in enumerate(self.curves):
+        curves = [curve.copy() for curve in curves]
+        for index, curve in enumerate(curves):
             episode_return = np.asarray((_of_seed(records, index) if self._vectorized else records).episode_return)
             for i in range(good):
-                curve.add((self.done + i + 1) * self._config.steps_per_update, episode_return[i])
-        self.done += good
+                curve.add((done + i + 1) * self._config.steps_per_update, episode_return[i])
         if broken:
-            self._state, _ = self._run(before, good)
-            raise non_finite(broken, self.done + 1, self._config)
+            state, _ = self._run(before, good)
+        self.stand = _Stand(state, curves, done + good)
+        if broken:
+            raise non_finite(broken, done + good + 1, self._config)
         return time.monotonic() - started
 
     def _run(self, state: TrainState, length: int) -> tuple[TrainState, UpdateRecord]:
@@ -131,18 +144,19 @@ class _Group:
 
     def results(self) -> list[TrainResult]:
         """The runs so far."""
-        states = [_of_seed(self._state, i) for i in range(len(self._seeds))] if self._vectorized else [self._state]
+        now, curves, done = self.stand
+        states = [_of_seed(now, i) for i in range(len(self._seeds))] if self._vectorized else [now]
         return [
             TrainResult(
                 seed=seed,
                 curve=curve,
                 params=count_parameters(state.learner.policy),
-                steps=self.done * self._config.steps_per_update,
+                steps=done * self._config.steps_per_update,
                 seconds_compile=self._seconds_compile,
                 seconds_run=self.seconds,
                 state=state,
             )
-            for seed, curve, state in zip(self._seeds, self.curves, states, strict=True)
+            for seed, curve, state in zip(self._seeds, curves, states, strict=True)
         ]
 
 

@@ -42,6 +42,10 @@ class LearningCurve:
             self.steps.append(steps)
             self.mean_return.append(float(np.mean(self._recent)))
 
+    def copy(self) -> "LearningCurve":
+        """One that grows apart from this one."""
+        return LearningCurve(list(self.steps), list(self.mean_return), self.episodes, self._recent.copy())
+
     @property
     def final(self) -> float | None:
         """Mean over the last ≤100 episodes at the end; None before any episode ended."""

@@ -3,10 +3,12 @@
 import functools
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from thrust_rl.config import ArmConfig, TrainConfig
 from thrust_rl.envs.hosted import HostedEnvs
@@ -18,6 +20,7 @@ from thrust_rl.training.beating import Beating
 from thrust_rl.training.curve import LearningCurve
 from thrust_rl.training.keeping import Checkpoints, Keeper, kept_on_error
 from thrust_rl.training.loop import TrainState, initial_learner, learn
+from thrust_rl.training.ppo import Learner
 from thrust_rl.training.result import Progress, TrainResult, non_finite, progress_of
 
 
@@ -46,18 +49,27 @@ def train_hosted(
         beating = Beating(envs, functools.partial(report, before))
         run = _Run(task, beating, arm, config, seed, found)
         with kept_on_error([keeper], lambda: [run.result()]):
-            while run.done < config.num_updates:
-                due = keeper.updates_until_due(run.done) == 1
+            while run.stand.done < config.num_updates:
+                due = keeper.updates_until_due(run.stand.done) == 1
                 run.update()
                 if due:
                     keeper.keep(run.result())
-                progress = progress_of((seed,), [run.curve], run.done, config, run.seconds)
+                progress = progress_of((seed,), [run.stand.curve], run.stand.done, config, run.seconds)
                 report(progress)
                 beating.heard(functools.partial(report, progress))
         keeper.keep(run.result())
     finally:
         envs.close()
     return run.result()
+
+
+class _Stand(NamedTuple):
+    """Where a run stands between two updates: replaced as a whole, for Ctrl-C may come at any moment."""
+
+    learner: Learner
+    moments: PyTree
+    curve: LearningCurve
+    done: int  # updates
 
 
 class _Run:
@@ -84,26 +96,26 @@ class _Run:
         self._started = time.monotonic()
         self._envs, self._config, self._seed, self._found = envs, config, seed, found
         what, self._key = Task.of(task, arm), jax.random.key(np.uint32(seed))
-        self.curve = LearningCurve() if found is None else found.curve
-        self._learner = _first_learner(what, config, self._key) if found is None else found.state.learner
-        self._first = self.done = 0 if found is None else found.steps // config.steps_per_update
+        learner = _first_learner(what, config, self._key) if found is None else found.state.learner
+        self._first = 0 if found is None else found.steps // config.steps_per_update
         self._collector = HostCollector(
             envs,
             what,
-            self._learner.policy,
+            learner.policy,
             config,
             seed=seed,
-            after=self.done * config.num_steps,
+            after=self._first * config.num_steps,
             moments=None if found is None else found.state.moments,
         )
-        self._moments = self._collector.moments
+        curve = LearningCurve() if found is None else found.curve
+        self.stand = _Stand(learner, self._collector.moments, curve, self._first)
         self._learn = _compiled_learn(arm, config)
         self._seconds_compile = 0.0
 
     @property
     def seconds(self) -> float:
         """Of running, compiling excluded; the share of this process's first update is estimated by the others."""
-        before, done = 0.0 if self._found is None else self._found.seconds_run, self.done - self._first
+        before, done = 0.0 if self._found is None else self._found.seconds_run, self.stand.done - self._first
         now = time.monotonic() - self._started
         return before + (now * done / max(done - 1, 1) if done else 0.0)
 
@@ -114,30 +126,30 @@ class _Run:
             EnvError: an environment failed; the run stands where it stood.
             TrainingError: a number was not finite; likewise.
         """
-        window = self._collector.collect(self._learner.policy)
-        learner, record = self._learn(self._learner, window, key=self._key, update=np.int32(self.done))
+        learner, _, curve, done = self.stand
+        window = self._collector.collect(learner.policy)
+        learner, record = self._learn(learner, window, key=self._key, update=np.int32(done))
         broken = [name for name, finite in jax.block_until_ready(record).finite.items() if not finite]
         if broken:
-            raise non_finite(broken, self.done + 1, self._config)
-        self._learner, self._moments = learner, self._collector.moments
-        self.done += 1
-        self.curve.add(self.done * self._config.steps_per_update, np.asarray(record.episode_return))
-        if self.done == self._first + 1:  # what took long in the first update was compiling
+            raise non_finite(broken, done + 1, self._config)
+        curve = curve.copy()
+        curve.add((done + 1) * self._config.steps_per_update, np.asarray(record.episode_return))
+        self.stand = _Stand(learner, self._collector.moments, curve, done + 1)
+        if done == self._first:  # what took long in the first update was compiling
             now = time.monotonic()
             self._seconds_compile, self._started = now - self._started, now
 
     def result(self) -> TrainResult:
         """The run so far; the environments' own state is not in it."""
+        learner, moments, curve, done = self.stand
         found, per_update = self._found, self._config.steps_per_update
-        state = TrainState(
-            self._learner, self._collector.actor, self._moments, self._key, jnp.asarray(self.done, jnp.int32)
-        )
+        state = TrainState(learner, self._collector.actor, moments, self._key, jnp.asarray(done, jnp.int32))
         before = () if found is None else found.resumed_at
         return TrainResult(
             seed=self._seed,
-            curve=self.curve,
-            params=count_parameters(self._learner.policy),
-            steps=self.done * per_update,
+            curve=curve,
+            params=count_parameters(learner.policy),
+            steps=done * per_update,
             seconds_compile=self._seconds_compile,
             seconds_run=self.seconds,
             state=state,
