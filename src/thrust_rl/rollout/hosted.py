@@ -103,16 +103,13 @@ class HostCollector:
         moments: PyTree | None = None,
     ) -> None:
         self._envs, self._task, self._config = envs, task, config
-        key = jax.random.key(np.uint32(seed))
-        frames = envs.begin(
-            seed if after == 0 else int(jax.random.bits(step_key(purpose_key(key, Purpose.RESUME), after)))
-        )
-        self._streams = environment_keys(key, config.num_envs)
+        frames = envs.begin(_first_seed(seed, after))
+        self._streams = environment_keys(jax.random.key(np.uint32(seed)), config.num_envs)
         self._returns = np.zeros(config.num_envs)  # raw reward since the episode began
         self._episode_start = np.ones(config.num_envs, bool)  # about the frame to act on next
-        first, before = Frame(frames.obs, frames.info["blank"]), initial_frame_moments(task.frame)
-        before = before if moments is None else moments
-        self._acting = _begun(task, config, policy, self._streams, first, before, np.int32(after))
+        first = Frame(frames.obs, frames.info["blank"])
+        moments = initial_frame_moments(task.frame) if moments is None else moments
+        self._acting = _begun(task, config, policy, self._streams, first, moments, np.int32(after))
         self._moments = jax.tree.map(jnp.copy, self._acting.moments)  # the first call writes over them
         self._calls = _calls(task, config, jax.tree.structure(policy))
 
@@ -183,6 +180,13 @@ class HostCollector:
             reward if self._task.arm.previous_reward else None,
             result.obs if reads_successors else None,
         )
+
+
+def _first_seed(seed: int, after: int) -> int:
+    """Of environments that begin after so many steps of a run: at its start, the run's own."""
+    if after == 0:
+        return seed
+    return int(jax.random.bits(step_key(purpose_key(jax.random.key(np.uint32(seed)), Purpose.RESUME), after)))
 
 
 def _untold(task: Task, config: TrainConfig) -> Told:

@@ -186,7 +186,7 @@ def _compiled(env: FunctionalEnv, arm: ArmConfig, config: TrainConfig, num_seeds
 def _finite_updates(records: UpdateRecord, length: int) -> tuple[int, list[str]]:
     """How many updates of a chunk were finite for every seed, and what was not in the one after them."""
     finite = {name: np.asarray(flags) for name, flags in records.finite.items()}
-    everyone = {name: np.ravel(np.atleast_2d(flags).all(axis=0)) for name, flags in finite.items()}  # of all seeds
+    everyone = {name: np.all(np.atleast_2d(flags), axis=0) for name, flags in finite.items()}  # of all seeds
     for i in range(length):
         broken = [name for name, flags in everyone.items() if not flags[i]]
         if broken:
