@@ -198,6 +198,14 @@ def test_the_learning_rate_is_the_arms_unless_ppo_sets_one():
     assert TrainConfig(ppo=PPOConfig(learning_rate=0.1)).learning_rate(ARMS["lstm"]) == 0.1
 
 
+def test_the_name_of_an_arm_shows_what_it_is_fed():
+    wide = ArmConfig("wide", previous_reward=True)
+    assert wide.name == "wide+reward" and dataclasses.replace(wide) == wide
+    assert wide.with_inputs(previous_action=True, previous_reward=True).name == "wide+reward+action"
+    assert ArmConfig("x+reward+action", previous_action=True, previous_reward=True).name == "x+reward+action"
+    assert from_dict(ArmConfig, json.loads(json.dumps(dataclasses.asdict(wide)))) == wide
+
+
 def test_arms_are_found_by_name():
     assert arm_from("lstm").has_memory and not arm_from("mlp").has_memory
     mine = ArmConfig("mine", cell="lstm")

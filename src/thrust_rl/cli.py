@@ -97,7 +97,7 @@ class Compare:
     this nor the environment says, the scale comes from the results."""
     train: tyro.conf.OmitArgPrefixes[TrainConfig] = TrainConfig()
     workers: Annotated[int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="")] = None
-    """Worker processes; one per core by default."""
+    """Processes that train, each one run at a time; one per core by default. Those of --env-workers come on top."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="PATH", help_behavior_hint="")] = None
     """Folder for the result; runs/ENV-DATE-TIME by default. Runs that finished there before are not run again."""
     fresh: bool = False

@@ -153,7 +153,10 @@ def test_without_a_pair_nothing_is_said_about_memory():
 def test_inputs_and_replaced_environments_are_told():
     fed = ArmConfig("own", previous_action=True)
     said = " ".join(comparison({"lstm": LSTM, fed: MLP}, restarts=1).sentences)
-    assert "Fed with their previous action or reward, a memory channel of its own: own." in said
+    assert "Fed with their previous action or reward, a memory channel of its own: own+action." in said
+    assert "lstm and own+action are not fed the same: their difference is not the memory's alone." in said
     assert "12 environments failed and were replaced" in said
     plain = " ".join(comparison({"lstm": LSTM, "mlp": MLP}).sentences)
-    assert "Fed with" not in plain and "replaced" not in plain
+    assert "Fed with" not in plain and "replaced" not in plain and "not fed the same" not in plain
+    alike = " ".join(comparison({"lstm+action": LSTM, fed: MLP}).sentences)
+    assert "Fed with" in alike and "not fed the same" not in alike

@@ -40,7 +40,7 @@ class ArmConfig:
     """
 
     name: str
-    """What tables, plots and files call this arm."""
+    """What tables, plots and files call this arm; +action and +reward are added where it is fed these."""
     cell: CellName = "none"
     """Memory cell: none, lstm or gru."""
     encoder_sizes: tuple[int, ...] = ()
@@ -66,6 +66,7 @@ class ArmConfig:
         """Check that the arm can be built."""
         store_plain(self)
         _require_name(self.name)
+        self._show_inputs()
         require(self.cell in CELLS, f"cell is {self.cell!r}: it must be one of {', '.join(CELLS)}")
         known = ("relu", "tanh")
         require(self.activation in known, f"activation is {self.activation!r}: it must be 'relu' or 'tanh'")
@@ -80,6 +81,13 @@ class ArmConfig:
             require_count("encoder_sizes", width)
         for name in ("orthogonal_init", "reset_memory", "previous_action", "previous_reward"):
             require_flag(name, getattr(self, name))
+
+    def _show_inputs(self) -> None:
+        """Write the inputs into the name: they are a memory channel, which no table may hide."""
+        shown = self.name.split("+")[1:]
+        for name, is_fed in zip(INPUTS, (self.previous_action, self.previous_reward), strict=True):
+            if is_fed and name not in shown:
+                object.__setattr__(self, "name", f"{self.name}+{name}")
 
     @property
     def has_memory(self) -> bool:
@@ -98,10 +106,8 @@ class ArmConfig:
             >>> ARMS["lstm"].with_inputs(previous_action=True).name
             'lstm+action'
         """
-        action, reward = previous_action and not self.previous_action, previous_reward and not self.previous_reward
         return dataclasses.replace(
             self,
-            name=self.name + "+action" * action + "+reward" * reward,
             previous_action=self.previous_action or previous_action,
             previous_reward=self.previous_reward or previous_reward,
         )

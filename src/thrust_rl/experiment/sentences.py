@@ -40,7 +40,7 @@ def sentences(
     if comparison.status == "complete" and pair is not None:
         labelled = zip(comparison.tasks, tasks, strict=True)
         said += beforehand(comparison, pair, {task.label: one.scale for task, one in labelled if one.scale is not None})
-    return (*said, *_warnings(comparison), *comparison.notes)
+    return (*said, *_warnings(comparison, pair), *comparison.notes)
 
 
 def _verdict(task: TaskResult, analysis: "TaskAnalysis", pair: tuple[str, str] | None) -> str:
@@ -98,7 +98,7 @@ def aggregate_sentence(together: Aggregate, pair: tuple[str, str] | None) -> str
     return f"{difference} ({percent} {interval.low:+z.2f} to {interval.high:+z.2f})."
 
 
-def _warnings(comparison: Comparison) -> list[str]:
+def _warnings(comparison: Comparison, pair: tuple[str, str] | None) -> list[str]:
     """What a reader of the numbers has to know."""
     said = []
     for spec in (task.task.environment for task in comparison.tasks if task.twin is not None):
@@ -109,6 +109,9 @@ def _warnings(comparison: Comparison) -> list[str]:
     fed = [arm.name for arm in comparison.arms if arm.arm.previous_action or arm.arm.previous_reward]
     if fed:
         said.append(f"Fed with their previous action or reward, a memory channel of its own: {', '.join(fed)}.")
+    inputs = {arm.name: (arm.arm.previous_action, arm.arm.previous_reward) for arm in comparison.arms}
+    if pair is not None and inputs[pair[0]] != inputs[pair[1]]:
+        said.append(f"{pair[0]} and {pair[1]} are not fed the same: their difference is not the memory's alone.")
     runs = [
         (condition.environment.label, arm.name, seed)
         for task in comparison.tasks
