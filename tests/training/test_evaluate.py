@@ -17,7 +17,7 @@ from thrust_rl.experiment.jobs import EvalConfig, Job
 from thrust_rl.maths.keys import environment_keys, step_key
 from thrust_rl.maths.moments import Moments, standardize
 from thrust_rl.policies.inputs import Inputs, Task
-from thrust_rl.training.evaluate import evaluate, host_calls
+from thrust_rl.training.evaluate import Player, begin, evaluate
 from thrust_rl.training.loop import TrainState, initial_learner
 from thrust_rl.types import Frame
 
@@ -97,9 +97,9 @@ def test_a_greedy_evaluation_is_the_policys_steps_from_an_empty_memory(env, epis
 
 def test_an_episode_begins_with_an_empty_memory_and_says_that_it_begins():
     """Each alone would do for a cell that obeys the flag: both hold, for cells and inputs of one's own."""
-    state, task = trained(COMPILED, LSTM_ARM), Task.of(COMPILED, LSTM_ARM)
-    receive, _ = host_calls(task, CONFIG, False)
-    first = receive(state.learner.policy, state.moments, Frame(jnp.ones((2, 2)), jnp.zeros(2, bool)), None, None)
+    state = trained(COMPILED, LSTM_ARM)
+    player = Player.of(COMPILED, LSTM_ARM, config=CONFIG, state=state, greedy=False)
+    first = begin(player, Frame(jnp.ones((2, 2)), jnp.zeros(2, bool)))
     assert first.episode_start.all()
     nothing = state.learner.policy.initial()
     jax.tree.map(lambda mine, empty: np.testing.assert_array_equal(mine, [empty, empty]), first.memory, nothing)

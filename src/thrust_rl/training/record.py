@@ -2,22 +2,17 @@
 
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
 from thrust_rl.config import ArmConfig, TrainConfig
-from thrust_rl.envs.batch import CompiledBatch
+from thrust_rl.envs.batch import CompiledBatch, Frames
 from thrust_rl.envs.cartpole import CartPoleState
 from thrust_rl.envs.core import FunctionalEnv
 from thrust_rl.envs.hosted import HostedEnvs, SteppedInProcess
 from thrust_rl.envs.task import AnyTask
-from thrust_rl.maths.keys import environment_keys
-from thrust_rl.policies.inputs import Arrival, Task
-from thrust_rl.training.evaluate import EVALUATION_SEED, host_calls
+from thrust_rl.training.evaluate import EVALUATION_SEED, EVALUATION_STEPS, Player, play
 from thrust_rl.training.loop import TrainState
-from thrust_rl.types import Frame
 
 MAX_STEPS = 1000  # of the episode: what comes later is not recorded
 MAX_NUMBERS = 256  # in an observation: larger ones are not recorded
@@ -41,6 +36,7 @@ def record(
     *,
     greedy: bool = False,
     seed: int = EVALUATION_SEED,
+    max_steps: int = EVALUATION_STEPS,
 ) -> Recording:
     """Play the first episode of `evaluate` again, and keep it.
 
@@ -53,6 +49,7 @@ def record(
         state: of the trained run.
         greedy: take the likeliest action instead of a drawn one.
         seed: of the evaluation.
+        max_steps: of its episodes, which are cut there.
 
     Example:
         >>> from thrust_rl import TrainConfig, arm_from, make, train
@@ -62,42 +59,24 @@ def record(
         >>> episode.obs.shape == (len(episode.reward), 4) and bool((episode.obs == episode.state).all())
         True
     """
-    task = Task.of(env, arm)
+    player = Player.of(env, arm, config=config, state=state, greedy=greedy)
     batch = CompiledBatch(env, 1) if isinstance(env, FunctionalEnv) else None
     envs = SteppedInProcess(batch) if batch is not None else env.start(1)  # type: ignore[union-attr]
     try:
-        return _played(envs, batch, task, config, state, greedy, seed)
+        return _played(player, envs, batch=batch, seed=seed, max_steps=min(max_steps, MAX_STEPS))
     finally:
         envs.close()
 
 
-def _played(
-    envs: HostedEnvs,
-    batch: CompiledBatch | None,
-    task: Task,
-    config: TrainConfig,
-    state: TrainState,
-    greedy: bool,
-    seed: int,
-) -> Recording:
-    receive, decide = host_calls(task, config, greedy)
-    policy, moments, streams = state.learner.policy, state.moments, environment_keys(jax.random.key(np.uint32(seed)), 1)
-    frames = envs.begin(seed)
-    frame = Frame(frames.obs, frames.info["blank"])
-    now = receive(policy, moments, frame, None, None)
-    rows: list[tuple[Any, ...]] = []
-    for t in range(MAX_STEPS):
-        now, action = decide(policy, now, streams, np.int32(t + 1))
-        chosen, hidden = task.actions.to_env(np.asarray(action)), _cartpole_state(batch)
-        hosted = envs.step(chosen)
-        rows.append((_small(task, frame.obs), frame.blank[0], chosen[0], hosted.result.reward[0], hidden))
-        if hosted.result.over.all():
+def _played(player: Player, envs: HostedEnvs, *, batch: CompiledBatch | None, seed: int, max_steps: int) -> Recording:
+    frames, rows = envs.begin(seed), []
+    seen = _seen(player, frames, batch=batch)
+    for action, came in play(player, envs, frames=frames, seed=seed, max_steps=max_steps):
+        rows.append((*seen, action[0], came.result.reward[0]))
+        if came.result.over.all():
             break
-        frame = Frame(hosted.frames.obs, hosted.frames.info["blank"])
-        reward = hosted.result.reward * np.float32(config.ppo.reward_scale)
-        arrival = Arrival(action, jnp.asarray(reward), jnp.asarray(hosted.episode_start))
-        now = receive(policy, moments, frame, now, arrival)
-    obs, blank, actions, rewards, states = zip(*rows, strict=True)
+        seen = _seen(player, came.frames, batch=batch)
+    obs, blank, states, actions, rewards = zip(*rows, strict=True)
     return Recording(
         None if obs[0] is None else np.stack(obs),
         np.array(blank, bool),
@@ -107,9 +86,10 @@ def _played(
     )
 
 
-def _small(task: Task, obs: Any) -> NDArray[Any] | None:
-    """The only environment's observation, if it is one array and not large."""
-    return np.array(obs[0]) if task.frame.is_array and obs[0].size <= MAX_NUMBERS else None
+def _seen(player: Player, frames: Frames, *, batch: CompiledBatch | None) -> tuple[Any, Any, Any]:
+    """Of the only environment: what is seen, if one array and not large; whether it was blanked; the hidden state."""
+    small = player.task.frame.is_array and frames.obs[0].size <= MAX_NUMBERS
+    return np.array(frames.obs[0]) if small else None, frames.info["blank"][0], _cartpole_state(batch)
 
 
 def _cartpole_state(batch: CompiledBatch | None) -> NDArray[np.float32] | None:
