@@ -90,6 +90,9 @@ class Compare:
     """Widen or narrow the arms without memory to within 2 % of the parameters of the first with memory."""
     eval_episodes: int = 100
     """Fresh episodes that score a trained policy."""
+    eval_steps: int = 10_000
+    """Steps after which such an episode is cut, if it has not ended; its return is then what it got so far, and the
+    report says so. To be raised for tasks with longer episodes, and lowered for those that never end."""
     min_effect: float = 0.05
     """Smallest effect of interest, as a share of the return scale; to be chosen before the first run."""
     return_range: Annotated[str | None, tyro.conf.arg(metavar="LOW,HIGH", help_behavior_hint="")] = None

@@ -13,7 +13,7 @@ from thrust_rl.envs.host import OnEnvError
 from thrust_rl.envs.workers import STEP_TIMEOUT
 from thrust_rl.experiment.comparison import ArmResult, Comparison, ConditionResult, TaskResult
 from thrust_rl.experiment.environment import EnvSpec
-from thrust_rl.experiment.jobs import Job, SeedResult
+from thrust_rl.experiment.jobs import EvalConfig, Job, SeedResult
 from thrust_rl.experiment.plan import Options, jobs_of, plan
 from thrust_rl.experiment.process import Patience
 from thrust_rl.experiment.runner import JobEvent, Runner
@@ -44,6 +44,7 @@ def compare(
     previous_reward: bool = False,
     match_params: bool = False,
     eval_episodes: int = 100,
+    eval_steps: int = EvalConfig.max_steps,
     min_effect: float = MIN_EFFECT,
     return_range: tuple[float, float] | None = None,
     out: str | Path | None = None,
@@ -75,6 +76,7 @@ def compare(
         previous_reward: feed every arm its previous reward.
         match_params: give arms without memory about as many parameters as the first with memory.
         eval_episodes: fresh episodes that score a trained policy.
+        eval_steps: after which such an episode is cut, if it has not ended; the report says so.
         min_effect: smallest effect of interest, as a share of the return scale.
         return_range: lowest and highest return of an episode, where they are not known of the environments.
         out: folder for `result.json` and the report; created if needed. None writes nothing.
@@ -111,6 +113,7 @@ def compare(
         previous_reward=previous_reward,
         match_params=match_params,
         eval_episodes=eval_episodes,
+        eval_steps=eval_steps,
         min_effect=min_effect,
         return_range=return_range,
     )

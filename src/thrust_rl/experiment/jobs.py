@@ -6,7 +6,7 @@ from typing import Any
 
 from thrust_rl.config import ArmConfig, TrainConfig, from_dict, require
 from thrust_rl.experiment.environment import EnvSpec
-from thrust_rl.training.evaluate import EVALUATION_SEED
+from thrust_rl.training.evaluate import EVALUATION_SEED, EVALUATION_STEPS, MOST_STEPS
 from thrust_rl.training.keeping import Checkpoints
 
 
@@ -15,17 +15,21 @@ class EvalConfig:
     """How a trained policy is scored: fresh episodes on streams that no run was trained on.
 
     Raises:
-        ConfigError: there is no episode.
+        ConfigError: there is no episode, or none has a step.
     """
 
     episodes: int = 100
     """Played to their end, once drawing actions and once taking the likeliest."""
     seed: int = EVALUATION_SEED
     """The same for every arm and every training seed."""
+    max_steps: int = EVALUATION_STEPS
+    """An episode that has not ended after so many is cut there."""
 
     def __post_init__(self) -> None:
         """Check the rules."""
         require(self.episodes >= 1, f"eval_episodes is {self.episodes}: it must be at least 1")
+        most = self.max_steps
+        require(1 <= most <= MOST_STEPS, f"eval_steps is {most}: it must lie in [1, {MOST_STEPS}]")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +105,7 @@ class SeedResult:
     seconds_run: float
     evaluation: dict[str, dict[str, Any]]
     """Under "sampled" and "greedy": `mean_return`, and per episode `returns` and `lengths`; `cut` counts those that
-    never ended."""
+    had not ended after `max_steps`."""
     env_restarts: int = 0
     """Host environments that failed in training or evaluation and were replaced."""
     resumed_at: tuple[int, ...] = ()
@@ -113,6 +117,11 @@ class SeedResult:
     def score(self) -> float:
         """What verdicts are about: the mean return of the sampled evaluation episodes."""
         return float(self.evaluation["sampled"]["mean_return"])
+
+    @property
+    def longest(self) -> int:
+        """Steps of the longest evaluation episode."""
+        return max((length for played in self.evaluation.values() for length in played["lengths"]), default=0)
 
     @property
     def greedy_score(self) -> float:

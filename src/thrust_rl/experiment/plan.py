@@ -40,6 +40,7 @@ class Options:
     previous_reward: bool = False
     match_params: bool = False
     eval_episodes: int = 100
+    eval_steps: int = EvalConfig.max_steps
     min_effect: float = MIN_EFFECT
     return_range: tuple[float, float] | None = None
 
@@ -54,7 +55,7 @@ def plan(envs: str | EnvSpec | Sequence[str | EnvSpec], options: Options) -> Com
         ConfigError: a setting breaks a rule, an environment or twin is not known, or an arm cannot handle a space.
     """
     config = options.config or TrainConfig()
-    evaluation = EvalConfig(options.eval_episodes)
+    evaluation = EvalConfig(options.eval_episodes, max_steps=options.eval_steps)
     _check_seeds(options, evaluation)
     require(
         0 < options.min_effect <= 1,

@@ -16,6 +16,7 @@ from thrust_rl.files import read_json
 SCHEMA = "thrust-rl/comparison"
 SCHEMA_VERSION = 2
 RESULT_FILE = "result.json"
+EARLIER_STEPS = 100_000  # after which evaluation on the host cut before this was a setting
 
 
 def to_dict(comparison: Comparison) -> dict[str, Any]:
@@ -126,7 +127,7 @@ def _comparison(data: dict[str, Any]) -> Comparison:
         config=from_dict(TrainConfig, data["config"]),
         seeds=tuple(data["seeds"]),
         status=data["status"],
-        evaluation=from_dict(EvalConfig, data["evaluation"]),
+        evaluation=_evaluation(data),
         min_effect=data["min_effect"],
         command=data["command"],
         versions=data["versions"],
@@ -136,6 +137,17 @@ def _comparison(data: dict[str, Any]) -> Comparison:
         notes=tuple(data.get("notes", ())),
         pair=tuple(pair) if (pair := data.get("pair")) else None,
     )
+
+
+def _evaluation(data: dict[str, Any]) -> EvalConfig:
+    """Earlier releases, whose files have no `max_steps`, cut later, and some episodes not at all."""
+    evaluation: EvalConfig = from_dict(EvalConfig, data["evaluation"])
+    if "max_steps" in data["evaluation"]:
+        return evaluation
+    arms = [arm for task in data["tasks"] for each in task["conditions"] for arm in each["arms"].values()]
+    longest = max((_seed(seed, None).longest for arm in arms for seed in arm["seeds"]), default=0)
+    later = max(longest, EARLIER_STEPS)
+    return evaluation if longest <= evaluation.max_steps else dataclasses.replace(evaluation, max_steps=later)
 
 
 def _condition(data: dict[str, Any]) -> ConditionResult:

@@ -7,7 +7,7 @@ from typing import Any
 from thrust_rl.config import require
 from thrust_rl.experiment.analysis import verdict_pair
 from thrust_rl.experiment.comparison import ArmResult, Comparison, ConditionResult, TaskResult
-from thrust_rl.experiment.jobs import SeedResult
+from thrust_rl.experiment.jobs import EvalConfig, SeedResult
 
 
 def require_sensible(comparison: Comparison) -> None:
@@ -69,7 +69,7 @@ def _require_arms(comparison: Comparison, condition: ConditionResult) -> None:
     for arm in condition.arms:
         _require_seeds(arm, comparison, label)
         for seed in arm.seeds:
-            _require_agreement(seed, comparison.evaluation.episodes, f"{arm.name} seed {seed.seed} on {label}")
+            _require_agreement(seed, comparison.evaluation, f"{arm.name} seed {seed.seed} on {label}")
 
 
 def _require_seeds(arm: ArmResult, comparison: Comparison, label: str) -> None:
@@ -85,7 +85,8 @@ def _require_seeds(arm: ArmResult, comparison: Comparison, label: str) -> None:
     )
 
 
-def _require_agreement(seed: SeedResult, episodes: int, where: str) -> None:
+def _require_agreement(seed: SeedResult, evaluation: EvalConfig, where: str) -> None:
+    episodes, most = evaluation.episodes, evaluation.max_steps
     for way in ("sampled", "greedy"):
         played = seed.evaluation[way]
         returns, lengths, cut, mean = (played[name] for name in ("returns", "lengths", "cut", "mean_return"))
@@ -95,6 +96,9 @@ def _require_agreement(seed: SeedResult, episodes: int, where: str) -> None:
             f"{what} has {len(returns)} returns and {len(lengths)} lengths: it was of {episodes} episodes",
         )
         require(cut <= episodes, f"{what} has {cut} cut episodes of {episodes}")
+        require(max(lengths) <= most, f"{what} has an episode of {max(lengths)} steps, and max_steps is {most}")
+        at_limit = lengths.count(most)
+        require(cut <= at_limit, f"{what} has {cut} cut episodes, and {at_limit} of {most} steps, after which it cuts")
         found, rounding = math.fsum(returns) / episodes, 1e-3 + 1e-5 * max(map(abs, returns))
         require(abs(found - mean) <= rounding, f"{what} has mean_return {mean}, and its returns have the mean {found}")
     steps, heights = seed.curve_steps, seed.curve_mean_return

@@ -7,6 +7,7 @@ from thrust_rl.experiment.aggregate import Aggregate
 from thrust_rl.experiment.beforehand import beforehand
 from thrust_rl.experiment.comparison import Comparison, TaskResult
 from thrust_rl.experiment.contrast import Contrast
+from thrust_rl.experiment.cut import cut_short
 from thrust_rl.experiment.scale import ReturnScale
 from thrust_rl.experiment.unhidden import without
 from thrust_rl.experiment.verdict import MIN_SEEDS, decimals
@@ -119,6 +120,7 @@ def _warnings(comparison: Comparison, pair: tuple[str, str] | None) -> list[str]
         for arm in condition.arms
         for seed in arm.seeds
     ]
+    said += cut_short(comparison)
     restarts = sum(seed.env_restarts for _, _, seed in runs)
     if restarts:
         what = "environment failed and was" if restarts == 1 else "environments failed and were"

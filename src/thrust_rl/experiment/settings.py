@@ -7,7 +7,7 @@ from typing import Any
 
 from thrust_rl.experiment.comparison import Comparison
 from thrust_rl.experiment.environment import EnvSpec
-from thrust_rl.experiment.jobs import Job
+from thrust_rl.experiment.jobs import EvalConfig, Job
 from thrust_rl.experiment.schema import arm_data, plain
 
 
@@ -15,7 +15,7 @@ def settings_of(comparison: Comparison) -> dict[str, Any]:
     """Everything but the seeds: which of them have run changes no other."""
     return {
         "config": dataclasses.asdict(comparison.config),
-        "evaluation": dataclasses.asdict(comparison.evaluation),
+        "evaluation": _evaluation_data(comparison.evaluation),
         "tasks": {
             task.label: {
                 condition.name: {
@@ -35,7 +35,7 @@ def settings_of_run(job: Job, seed: int, versions: dict[str, str]) -> dict[str, 
         "environment": _env_data(job.env),
         "arm": arm_data(job.arm),
         "config": dataclasses.asdict(job.config),
-        "evaluation": dataclasses.asdict(job.evaluation),
+        "evaluation": _evaluation_data(job.evaluation),
         "seed": seed,
         "recorded": job.recorded == seed,
         "versions": versions,
@@ -51,4 +51,11 @@ def _env_data(spec: EnvSpec) -> dict[str, Any]:
     data = {key: value for key, value in spec.to_dict().items() if key not in ("workers", "step_timeout")}  # no number
     if data["return_range"] is None:
         del data["return_range"]  # folders of earlier releases have none, and go on
+    return data
+
+
+def _evaluation_data(evaluation: EvalConfig) -> dict[str, Any]:
+    data = dataclasses.asdict(evaluation)
+    if evaluation.max_steps == EvalConfig.max_steps:
+        del data["max_steps"]  # likewise; see `RunStore.find` and `schema` about what they cut elsewhere
     return data

@@ -129,7 +129,7 @@ RESULT = {
     "status": _one_of("complete", "interrupted"),
     "command": OrNull(TEXT),
     "config": {"ppo": PPO},
-    "evaluation": {"episodes": SOME, "seed": COUNT},
+    "evaluation": {"episodes": SOME, "seed": COUNT, "max_steps": _later(SOME)},
     "min_effect": SHARE,
     "seeds": Each(list, COUNT),
     "tasks": Each(list, {"label": NAME, "conditions": Each(list, CONDITION)}),

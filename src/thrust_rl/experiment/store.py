@@ -80,6 +80,11 @@ class RunStore:
         if not fits:
             changed = changes(data["settings"], plain(settings))
             raise ConfigError(f"{path} was made with other settings ({changed}): {remedy}")
+        most = job.evaluation.max_steps
+        require(
+            result.longest <= most,  # of a release in which this was no setting
+            f"{path} has an evaluation episode of {result.longest} steps, and eval_steps is {most}: {remedy}",
+        )
         return result
 
     def keep(self, job: Job, result: SeedResult) -> None:

@@ -46,6 +46,7 @@ def _scored(job: Job, result: TrainResult, report: Callable[[Progress], None]) -
             episodes=job.evaluation.episodes,
             greedy=name == "greedy",
             seed=job.evaluation.seed,
+            max_steps=job.evaluation.max_steps,
             on_progress=lambda: report(here),
         )
         played[name] = episode_data(episodes)
@@ -53,7 +54,14 @@ def _scored(job: Job, result: TrainResult, report: Callable[[Progress], None]) -
     recording = None
     if result.seed == job.recorded:
         report(here)
-        kept = record(job.env.in_one_process().build(), job.arm, job.config, state, seed=job.evaluation.seed)
+        kept = record(
+            job.env.in_one_process().build(),
+            job.arm,
+            job.config,
+            state,
+            seed=job.evaluation.seed,
+            max_steps=job.evaluation.max_steps,
+        )
         recording = {"seed": result.seed, **recording_data(kept)}
     return SeedResult(
         seed=result.seed,
