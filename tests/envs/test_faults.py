@@ -62,7 +62,7 @@ ODD = {
     "a mask of nan": (
         Dict(x=Discrete(3), action_mask=Box(0, 1, (2,))),
         {"x": 0, "action_mask": np.array([1, np.nan])},
-        NOT_FINITE + r"\[1.0, nan\]",
+        r"its action mask is not finite: \[1.0, nan\]",
     ),
 }
 

@@ -22,6 +22,7 @@ from thrust_rl.maths.distributions import (
     MultiCategorical,
 )
 
+UNMASKABLE = "cannot be masked: drop it, or make the actions Discrete or MultiDiscrete (a switch is a choice of 2)"
 Outputs: TypeAlias = Float[Array, "*axes output"]  # of the actor
 Spreads: TypeAlias = Float[Array, " spread"] | None  # learned beside them; log of standard deviations
 
@@ -37,6 +38,10 @@ class ActionSpec(Protocol):
     @property
     def num_spreads(self) -> int:
         """How many spreads are learned beside them; 0 for discrete actions."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many alternatives every choice has; () where there are none to mask."""
 
     @property
     def num_alternatives(self) -> int | None:
@@ -77,6 +82,11 @@ class DiscreteActions:
     def num_outputs(self) -> int:
         """One logit each."""
         return self.n
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """One choice."""
+        return (self.n,)
 
     num_alternatives = num_outputs
     width = num_outputs
@@ -140,6 +150,7 @@ class MultiBinaryActions:
 
     shape: tuple[int, ...]
     num_spreads = 0
+    sizes = ()
     num_alternatives = None
 
     @property
@@ -184,6 +195,7 @@ class ContinuousActions:
     low: tuple[float, ...]
     high: tuple[float, ...]
     shape: tuple[int, ...]
+    sizes = ()
     num_alternatives = None
 
     @property

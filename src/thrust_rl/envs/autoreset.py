@@ -12,7 +12,8 @@ from thrust_rl.envs.batch import Frames, StepResult
 from thrust_rl.envs.faults import Bounds, EnvError, Fault, env_error, faulty_rows, taken_part
 from thrust_rl.envs.guarded import Guarded
 from thrust_rl.envs.hosted import Hosted
-from thrust_rl.envs.spaces import MASK_KEY, ObsSpec, Part
+from thrust_rl.envs.mask_faults import MISSING, UNEXPECTED, reported_masks
+from thrust_rl.envs.spaces import MASK_KEY, ActionMask, ObsSpec, Part
 
 Infos = dict[str, Any]
 
@@ -51,7 +52,7 @@ class SteppedVector:
         """Reset every environment with a seed of its own."""
         obs, info = self._guarded.call(self._steps, self._vector.reset, seed=self._seed(seed))
         self._ended[:] = False
-        return self._checked(Frames(self._taken(obs, info), self._info(info)), self._ended)
+        return self._checked(Frames(self._taken(obs, info, ~self._ended), self._info(info)), self._ended)
 
     def step(self, actions: NDArray[Any]) -> Hosted:
         """Step; what resets, resets."""
@@ -60,12 +61,13 @@ class SteppedVector:
         terminated, truncated = np.array(terminated, bool), np.array(truncated, bool)
         np.greater(truncated, terminated, out=truncated)  # what ends in both ways, terminates
         over, before = terminated | truncated, self._ended
-        obs, known = self._taken(raw, info), self._info(info)
+        acted_on = np.ones_like(over) if self._mode == AutoresetMode.SAME_STEP else ~over
+        obs, known = self._taken(raw, info, acted_on), self._info(info)
         reward = self._rewards(reward)
         self._ended = over
         if self._mode == AutoresetMode.NEXT_STEP:
             # Between an end and the reset there is a frame that nobody acts on: as a blank one it enters no moments.
-            frames = Frames(obs, {**known, "blank": known["blank"] | over})
+            frames = Frames(self._unmasked(over, obs), {**known, "blank": known["blank"] | over})
             result = StepResult(obs, np.where(before, 0, reward), terminated & ~before, truncated & ~before, known)
             self._checked(frames, over)
             return Hosted(result, frames, before, ~before)
@@ -90,7 +92,7 @@ class SteppedVector:
             return current
         wanted = {"reset_mask": over.copy()}
         obs, info = self._guarded.call(self._steps, self._vector.reset, options=wanted)
-        fresh = Frames(self._taken(obs, info), self._info(info))
+        fresh = Frames(self._taken(obs, info, over), self._info(info))
         return Frames(_chosen(over, fresh.obs, current.obs), _merged(over, fresh.info, current.info))
 
     def _successors(self, frames: Frames, info: Infos, over: NDArray[np.bool_]) -> Frames:
@@ -102,7 +104,7 @@ class SteppedVector:
         obs = jax.tree.map(np.copy, frames.obs)
         parts = self._spec.leaves(obs)
         for i in np.flatnonzero(over).tolist():
-            final = self._leaves(self._with_mask(_row(info["final_obs"], i), None))
+            final = self._leaves(self._with_mask(_row(info["final_obs"], i), self._nothing_masked()))
             for part, values, value in zip(self._spec.parts, parts, final, strict=True):
                 values[i] = self._part(i, part, value)
         blank = frames.info["blank"].copy()
@@ -124,13 +126,14 @@ class SteppedVector:
             raise env_error(i, self._steps, f"its reward is {rewards[i]}: it must be finite")
         return rewards
 
-    def _taken(self, obs: Any, info: Infos) -> Any:
+    def _taken(self, obs: Any, info: Infos, acted_on: NDArray[np.bool_]) -> Any:
         """A batch of observations as the arrays of the spec; copied, since Gymnasium may write into its own again."""
-        values = self._leaves(self._with_mask(obs, info))
+        values = self._leaves(self._with_mask(obs, self._masks(info, acted_on)))
         parts = []
         for part, rows in zip(self._spec.parts, values, strict=True):
             if len(rows) != self._vector.num_envs:
-                raise self._fault(f"it gave {len(rows)} observations for {self._vector.num_envs} environments")
+                what = "action masks" if isinstance(part, ActionMask) else "observations"
+                raise self._fault(f"it gave {len(rows)} {what} for {self._vector.num_envs} environments")
             parts.append(np.array([self._part(i, part, row) for i, row in enumerate(rows)]))
         return self._spec.treedef.unflatten(parts)
 
@@ -151,15 +154,38 @@ class SteppedVector:
         """Of all environments together."""
         return EnvError(f"the vector environment at step {self._steps}: {fault}")
 
-    def _with_mask(self, obs: Any, info: Infos | None) -> Any:
-        """With the action mask that comes in the info; a final observation needs none."""
-        if not self._mask_in_info:
+    def _with_mask(self, obs: Any, mask: Any) -> Any:
+        """With the action mask, where it does not come in the observation."""
+        return {"obs": obs, MASK_KEY: mask} if self._mask_in_info else obs
+
+    def _masks(self, info: Infos, acted_on: NDArray[np.bool_]) -> list[Any]:
+        """The action masks that come in the info; a frame that nobody acts on needs none.
+
+        Raises:
+            EnvError: one is missing, or there is one where the first reset had none.
+        """
+        if self._mask_in_info:
+            masks = reported_masks(info, self._vector.num_envs)
+            for i, mask in enumerate(masks):
+                if mask is None and i < len(acted_on) and acted_on[i]:
+                    raise env_error(i, self._steps, MISSING)
+            return [self._nothing_masked() if mask is None else mask for mask in masks]
+        if self._spec.mask is None and MASK_KEY in info:
+            for i, mask in enumerate(reported_masks(info, self._vector.num_envs)):
+                if mask is not None:
+                    raise env_error(i, self._steps, UNEXPECTED)
+        return []
+
+    def _nothing_masked(self) -> NDArray[np.bool_]:
+        return np.ones(self._spec.parts[self._spec.mask or 0].shape, bool)
+
+    def _unmasked(self, where: NDArray[np.bool_], obs: Any) -> Any:
+        """With every action allowed in some environments; a policy may then look at frames whose mask allows none."""
+        if self._spec.mask is None or not where.any():
             return obs
-        nothing = np.ones(self._spec.parts[self._spec.mask or 0].shape, bool)
-        if info is None:
-            return {"obs": obs, MASK_KEY: nothing}
-        masks = list(info.get(MASK_KEY, [None] * self._vector.num_envs))
-        return {"obs": obs, MASK_KEY: [nothing if mask is None else mask for mask in masks]}
+        parts = self._leaves(obs)
+        parts[self._spec.mask] = parts[self._spec.mask] | where[:, None]
+        return self._spec.treedef.unflatten(parts)
 
     def _seed(self, seed: int) -> Any:
         """One seed for each environment where the vector environment takes them; else one for all."""

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from thrust_rl.envs.mask_faults import flat_mask, misfit, without_alternative
 from thrust_rl.envs.spaces import ActionMask, Choices, Image, Numbers, ObsSpec, Part, Switches, obs_spec
 
 SAID_CHARACTERS = 1000  # of an exception's message
@@ -71,19 +72,29 @@ def taken_part(part: Part, value: Any) -> NDArray[Any]:
     Raises:
         Fault: the shape differs, or a number would become another one on the way into the part's own type.
     """
+    if isinstance(part, ActionMask):
+        return _taken_mask(part, value)
     given = np.asarray(value)
     if given.shape != _given(part):
         raise Fault(
             f"it gave an observation of shape {given.shape}: its space says {_given(part)};"
             " fix the environment or its observation_space"
         )
-    if given.dtype != part.dtype and isinstance(part, Image | Choices | ActionMask):
+    if given.dtype != part.dtype and isinstance(part, Image | Choices):
         require_kept(given, part.dtype)
     return part.take(given)
 
 
+def _taken_mask(part: ActionMask, value: Any) -> NDArray[Any]:
+    given = flat_mask(value)
+    fault = misfit(part, given)
+    if fault is not None:
+        raise Fault(fault)
+    return part.take(given)
+
+
 def require_kept(given: NDArray[Any], dtype: Any) -> None:
-    """A cast to bytes, whole numbers or booleans would lose nothing: 300 is no byte, 0.7 no choice, NaN none of them.
+    """A cast to bytes or whole numbers would lose nothing: 300 is no byte, 0.7 no choice, NaN neither.
 
     Raises:
         Fault: it would.
@@ -99,12 +110,12 @@ def require_kept(given: NDArray[Any], dtype: Any) -> None:
 
 
 def _lost(given: NDArray[Any], dtype: Any) -> NDArray[np.bool_]:
-    """Which numbers a cast would change; every finite number is a boolean."""
-    if given.dtype.kind in "iub" and dtype != np.bool_:
+    """Which numbers a cast would change."""
+    if given.dtype.kind in "iub":
         return np.asarray(given.astype(dtype) != given)
     finite = np.isfinite(given)
     with np.errstate(invalid="ignore"):
-        return np.asarray(~finite if dtype == np.bool_ else ~finite | (given.astype(dtype) != given))
+        return np.asarray(~finite | (given.astype(dtype) != given))
 
 
 def faulty_rows(
@@ -135,7 +146,7 @@ def _doubts(
 ) -> Iterator[tuple[NDArray[np.bool_], str]]:
     """Which numbers are wrong, and in which way."""
     if isinstance(part, ActionMask):
-        yield ~values.any(axis=-1) & ~over, "its action mask allows no action: allow one, or end the episode"
+        yield from without_alternative(part, values, over)
         return
     if values.dtype.kind == "f":
         yield ~np.isfinite(values), NOT_FINITE

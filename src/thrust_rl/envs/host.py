@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrust_rl.envs.batch import Frames, StepResult
-from thrust_rl.envs.faults import Bounds, env_error, fault_of, faulty_rows, one_number, taken_frame
-from thrust_rl.envs.spaces import Numbers, ObsSpec
+from thrust_rl.envs.faults import Bounds, Fault, env_error, fault_of, faulty_rows, one_number, taken_frame
+from thrust_rl.envs.mask_faults import UNEXPECTED
+from thrust_rl.envs.spaces import MASK_KEY, Numbers, ObsSpec
 
 OnEnvError = Literal["stop", "restart"]
 MAX_RESTARTS = 1000  # of one environment: then it is no accident
@@ -29,6 +30,7 @@ class HostBatch:
         bounds: of every part of the spec, checked at every frame; None checks none.
         first_index: of the first environment, in messages and for its seed.
         remake: builds a new environment in the place of one that failed; None lets a failure through.
+        refuse_masks: an action mask in an info is a fault: it would not be obeyed.
 
     Example:
         >>> import gymnasium
@@ -45,11 +47,12 @@ class HostBatch:
         bounds: Sequence[Bounds | None] | None = None,
         first_index: int = 0,
         remake: Callable[[], gymnasium.Env[Any, Any]] | None = None,
+        refuse_masks: bool = False,
     ) -> None:
         self._envs = list(envs)
         self._spec = spec or ObsSpec.of(Numbers(self._envs[0].observation_space.shape or ()))
         self._bounds = bounds or [None] * len(self._spec.parts)
-        self._first, self._remake = first_index, remake
+        self._first, self._remake, self._refuse_masks = first_index, remake, refuse_masks
         count = len(self._envs)
         self._parts = self._spec.leaves(self._spec.zeros(count))  # the current frames: what there is to act on
         self._before = self._spec.leaves(self._spec.zeros(count))  # the last ones without a fault
@@ -142,7 +145,9 @@ class HostBatch:
             np.copyto(before, part)
 
     def _take(self, i: int, obs: Any) -> None:
-        """Make this the current frame of environment i."""
+        """Make this the current frame of environment i, which its info is about."""
+        if self._refuse_masks and self._infos[i] and MASK_KEY in self._infos[i]:
+            raise Fault(UNEXPECTED)
         if self._plain and type(obs) is np.ndarray and obs.shape == self._plain:  # what most environments give
             self._parts[0][i] = obs
             return

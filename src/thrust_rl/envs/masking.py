@@ -5,6 +5,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from thrust_rl.envs.faults import Fault
+from thrust_rl.envs.mask_faults import MISSING
 from thrust_rl.envs.spaces import MASK_KEY
 
 
@@ -38,6 +40,6 @@ class MaskInObservation(gymnasium.Wrapper[Any, Any, Any, Any]):
         mask = info.get(MASK_KEY)
         if mask is None:
             if not is_over:
-                raise ValueError("info has no action_mask: an environment that ever reports one must always do so")
+                raise Fault(MISSING)
             mask = np.ones(length, np.int8)
-        return {"obs": obs, MASK_KEY: np.asarray(mask)}
+        return {"obs": obs, MASK_KEY: mask}

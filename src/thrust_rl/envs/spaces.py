@@ -112,11 +112,12 @@ class ActionMask:
     """Which actions are allowed now; read by the actor, not by the network."""
 
     shape: tuple[int, ...]
+    sizes: tuple[int, ...] = ()  # how many alternatives every choice has; () where that is not known
     dtype = np.bool_
 
     def stacked(self, frames: int) -> "ActionMask":
         """Frames first; the last counts."""
-        return ActionMask((frames, *self.shape))
+        return ActionMask((frames, *self.shape), self.sizes)
 
     def take(self, value: Any) -> NDArray[np.bool_]:
         """As booleans."""
@@ -156,6 +157,16 @@ class ObsSpec:
     def mask(self) -> int | None:
         """Index of the part that is an action mask."""
         return next((i for i, part in enumerate(self.parts) if isinstance(part, ActionMask)), None)
+
+    def masking(self, sizes: tuple[int, ...]) -> "ObsSpec":
+        """With the choices that its action mask is about: how many alternatives each of them has."""
+        parts = [
+            dataclasses.replace(part, sizes=sizes)
+            if isinstance(part, ActionMask) and part.shape == (sum(sizes),)  # another length is refused with the policy
+            else part
+            for part in self.parts
+        ]
+        return ObsSpec(tuple(parts), self.treedef)
 
     def zeros(self, *axes: int) -> Any:
         """An observation of zeros with leading axes."""

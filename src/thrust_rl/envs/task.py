@@ -11,7 +11,7 @@ import gymnasium
 from gymnasium.vector import VectorEnv
 
 from thrust_rl.config import ConfigError, require, require_divides
-from thrust_rl.envs.actions import action_spec
+from thrust_rl.envs.actions import UNMASKABLE, action_spec
 from thrust_rl.envs.autoreset import SteppedVector, autoreset_mode
 from thrust_rl.envs.batch import CompiledBatch
 from thrust_rl.envs.checks import built
@@ -20,7 +20,7 @@ from thrust_rl.envs.faults import Bounds, bounds_of
 from thrust_rl.envs.host import HostBatch, OnEnvError
 from thrust_rl.envs.hosted import HostedEnvs, SteppedInProcess
 from thrust_rl.envs.masking import MaskInObservation
-from thrust_rl.envs.spaces import MASK_KEY, obs_spec
+from thrust_rl.envs.spaces import MASK_KEY, ObsSpec, obs_spec
 from thrust_rl.envs.workers import STEP_TIMEOUT, SteppedByWorkers
 
 OTHERWISE = "for a gymnasium.vector.VectorEnv give a VectorTask"
@@ -91,7 +91,7 @@ class HostTask:
         if not self.workers:
             return SteppedInProcess(batch(0, num_envs))
         require_divides("env_workers", self.workers, "num_envs", num_envs)
-        spec = obs_spec(self.observation_space)
+        spec = _spec(self)
         return SteppedByWorkers(
             batch,
             spec,
@@ -141,8 +141,8 @@ class VectorTask:
             vector.num_envs == num_envs,
             f"the vector environment has {vector.num_envs} environments and num_envs is {num_envs}: make them equal",
         )
-        spec, bounds = obs_spec(self.observation_space), _bounds(self.observation_space, check_range=self.check_range)
-        return SteppedVector(vector, spec, bounds, mask_in_info=_vector_spaces(self)[2] is not None)
+        bounds = _bounds(self.observation_space, check_range=self.check_range)
+        return SteppedVector(vector, _spec(self), bounds, mask_in_info=_vector_spaces(self)[2] is not None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -222,20 +222,28 @@ def _found(observations: gymnasium.Space[Any], actions: gymnasium.Space[Any], in
         return observations, actions, None
     alternatives = action_spec(actions).num_alternatives
     if alternatives is None:
-        raise ConfigError(f"info has an action mask, but actions of {actions} cannot be masked: drop it")
+        raise ConfigError(f"info has an action_mask, but actions of {actions} {UNMASKABLE}")
     mask = gymnasium.spaces.MultiBinary(alternatives)
     return gymnasium.spaces.Dict({"obs": observations, MASK_KEY: mask}), actions, alternatives
 
 
 def _batch(task: HostTask, first: int, count: int) -> HostBatch:
     """Environments from an index on."""
+    spec = _spec(task)
     return HostBatch(
         [task.build() for _ in range(count)],
-        spec=obs_spec(task.observation_space),
+        spec=spec,
         bounds=_bounds(task.observation_space, check_range=task.check_range),
         first_index=first,
         remake=task.build if task.on_env_error == "restart" else None,
+        refuse_masks=spec.mask is None,
     )
+
+
+def _spec(task: HostTask | VectorTask) -> ObsSpec:
+    """Of an observation, with the choices that its mask is about."""
+    spec = obs_spec(task.observation_space)
+    return spec if spec.mask is None else spec.masking(action_spec(task.action_space).sizes)
 
 
 def _bounds(space: gymnasium.Space[Any], *, check_range: bool) -> list[Bounds | None]:
