@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PyTree
 
 from thrust_rl.config import ArmConfig, require
-from thrust_rl.envs.actions import ActionSpec
+from thrust_rl.envs.actions import UNMASKABLE, ActionSpec
 from thrust_rl.envs.spaces import ObsSpec
 from thrust_rl.maths.initializers import ACTOR_GAIN, CRITIC_GAIN
 from thrust_rl.maths.keys import Purpose, purpose_key
@@ -55,13 +55,18 @@ class ActorCritic(eqx.Module):
         memory, features = self.cell.unroll(memory, self.encoder(obs), episode_starts)
         return memory, self._heads(features, obs)
 
-    def _heads(self, features: Float[Array, "*axes features"], obs: PyTree) -> PolicyOutput:
-        outputs = self.actor(features)
+    def allowed(self, obs: PyTree) -> Bool[Array, "*axes alternative"] | None:
+        """The action mask in what is consumed, of the newest frame; None where there is none."""
         spec = self.encoder.spec
-        if spec.mask is not None:
-            mask = spec.leaves(obs)[spec.mask]
-            newest = mask if len(spec.parts[spec.mask].shape) == 1 else mask[..., -1, :]
-            outputs = jnp.where(newest, outputs, -jnp.inf)
+        if spec.mask is None:
+            return None
+        mask = spec.leaves(obs)[spec.mask]
+        return mask if len(spec.parts[spec.mask].shape) == 1 else mask[..., -1, :]
+
+    def _heads(self, features: Float[Array, "*axes features"], obs: PyTree) -> PolicyOutput:
+        outputs, allowed = self.actor(features), self.allowed(obs)
+        if allowed is not None:
+            outputs = jnp.where(allowed, outputs, -jnp.inf)
         return PolicyOutput(self.actions.distribution(outputs, self.log_std), self.critic(features)[..., 0])
 
 
@@ -104,7 +109,7 @@ def _require_mask_fits(obs: ObsSpec, actions: ActionSpec) -> None:
     if obs.mask is None:
         return
     length, alternatives = obs.parts[obs.mask].shape[-1], actions.num_alternatives
-    require(alternatives is not None, f"there is an action mask, but {actions} cannot be masked: drop it")
+    require(alternatives is not None, f"there is an action mask, but {actions} {UNMASKABLE}")
     require(length == alternatives, f"the action mask has {length} numbers for {alternatives} alternatives")
 
 

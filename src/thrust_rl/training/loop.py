@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Integer, PyTree
 
@@ -25,6 +26,7 @@ from thrust_rl.training.ppo import (
 from thrust_rl.training.ppo import update as ppo_update
 from thrust_rl.types import Key
 
+ACTION_MASKS = "action masks"  # among what is checked in an update
 CHUNK_CAPACITY = 64  # updates one compiled call can run at most
 
 
@@ -43,7 +45,7 @@ class UpdateRecord(NamedTuple):
 
     episode_return: Float[Array, "time env"]  # raw, where an episode ended, else NaN
     stats: UpdateStats
-    finite: dict[str, Bool[Array, ""]]  # by name of what was checked
+    finite: dict[str, Bool[Array, ""]]  # by name of what was checked; of action masks, whether one can act under them
 
 
 def initial_state(env: FunctionalEnv, arm: ArmConfig, config: TrainConfig, seed: Integer[Array, ""]) -> TrainState:
@@ -103,9 +105,22 @@ def learn(
         "losses": stats.losses,
         "parameters": learner.policy,
     }
-    return learner, UpdateRecord(
-        window.episode_return, stats, {name: all_finite(tree) for name, tree in finite.items()}
-    )
+    sound = {name: all_finite(tree) for name, tree in finite.items()}
+    allowed = learner.policy.allowed(window.rollout.obs)
+    if allowed is not None:
+        sound[ACTION_MASKS] = every_choice_left(allowed, learner.policy.actions.sizes)
+    return learner, UpdateRecord(window.episode_return, stats, sound)
+
+
+def every_choice_left(allowed: Bool[Array, "*axes alternative"], sizes: tuple[int, ...]) -> Bool[Array, ""]:
+    """Whether action masks leave every choice an alternative.
+
+    Args:
+        allowed: the masks.
+        sizes: how many alternatives the choices have.
+    """
+    choices = jnp.split(allowed, np.cumsum(sizes)[:-1].tolist(), axis=-1)
+    return jnp.all(jnp.stack([jnp.all(jnp.any(choice, axis=-1)) for choice in choices]))
 
 
 def train_chunk(

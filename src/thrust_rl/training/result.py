@@ -8,7 +8,7 @@ import numpy as np
 
 from thrust_rl.config import TrainConfig
 from thrust_rl.training.curve import LearningCurve
-from thrust_rl.training.loop import TrainState
+from thrust_rl.training.loop import ACTION_MASKS, TrainState
 
 
 class TrainingError(RuntimeError):
@@ -60,7 +60,12 @@ def progress_of(
 
 
 def non_finite(broken: list[str], update: int, config: TrainConfig) -> TrainingError:
-    """What to say of an update in which something was not finite."""
+    """What to say of an update in which something was not finite, or in which nothing was allowed."""
+    if ACTION_MASKS in broken:  # then the rest follows from it
+        return TrainingError(
+            f"action masks that leave some choice no alternative at update {update} of {config.num_updates}:"
+            " allow one of every choice, or end the episode"
+        )
     return TrainingError(
         f"non-finite {' and '.join(broken)} at update {update} of {config.num_updates}:"
         " lower the learning rate, or check the environment's observations and rewards"
