@@ -21,6 +21,7 @@ import thrust_rl.experiment.compare
 from thrust_rl.arguments import one_line, whole
 from thrust_rl.cli import main
 from thrust_rl.config import PPOConfig, TrainConfig
+from thrust_rl.experiment.jobs import EvalConfig
 from thrust_rl.experiment.runner import Runner
 
 # A shell starts background jobs with SIGINT ignored, and children inherit that: listen to it whoever runs the tests.
@@ -165,6 +166,7 @@ ELSEWHERE = [
     (["compare", FLICKER, "--env-param", "flicker_prob=2"], ["flicker_prob is 2", "[0, 1]"]),
     (["compare", "gymnasium:CartPole-v1", "--env-workers", "3"], ["num_envs is 16", "env_workers"]),
     (["compare", FLICKER, "--eval-episodes", "0"], ["eval_episodes is 0"]),
+    (["compare", FLICKER, "--eval-steps", "0"], ["eval_steps is 0"]),
     (["compare", FLICKER, "--min-effect", "0"], ["min_effect is 0.0"]),
     (["compare", FLICKER, "--arms", "mlp", "--match-params"], ["an arm with memory"]),
     (["report"], ["at least one folder"]),
@@ -247,8 +249,17 @@ def test_help_names_every_setting_with_its_default(thrust):
         assert words in text
     named = ("arms", "seeds", "seed", "flicker-prob", "burst-len", "integrator", "workers", "out", "quiet", "twin")
     later = ("observe", "env-param", "env-workers", "on-env-error", "allow-out-of-range", "match-params", "min-effect")
-    for name in (*named, *later, "input-previous-action", "input-previous-reward", "eval-episodes", "fresh"):
+    for name in (
+        *named,
+        *later,
+        "input-previous-action",
+        "input-previous-reward",
+        "eval-episodes",
+        "eval-steps",
+        "fresh",
+    ):
         assert f"--{name} " in text or f"--{name}," in text
+    assert re.search(r"--eval-steps INT .*?\(default: 10000\)", text) and EvalConfig.max_steps == 10_000
     for config in (PPOConfig, TrainConfig):
         for field in dataclasses.fields(config):
             if field.name == "ppo":
@@ -260,6 +271,7 @@ def test_help_names_every_setting_with_its_default(thrust):
 def test_options_reach_the_result(thrust, fake, tmp_path):
     fake()
     options = ["--flicker-prob", "0.25", "--burst-len", "3", "--integrator", "semi-implicit", "--seed", "7"]
+    options += ["--eval-steps", "1e3"]
     learning = ["--gamma", "0.9", "--clip-range-vf", "None", "--no-anneal-lr", "--window-start", "stored"]
     arguments = ["compare", FLICKER, "--arms", "mlp", "--seeds", "2", "--out", "here", *options, *learning, *TINY]
     assert thrust(*arguments).status == 0
@@ -268,6 +280,7 @@ def test_options_reach_the_result(thrust, fake, tmp_path):
     [condition] = data["tasks"][0]["conditions"]
     assert (condition["environment"]["name"], condition["environment"]["params"]) == (FLICKER, params)
     assert (data["seeds"], list(condition["arms"])) == ([7, 8], ["mlp"])
+    assert data["evaluation"]["max_steps"] == 1000
     assert data["command"] == shlex.join(["thrust", *arguments]).replace(" --out here", "")
     config = TrainConfig(
         total_timesteps=512,

@@ -150,6 +150,46 @@ def test_without_a_pair_nothing_is_said_about_memory():
     assert apart.sentence.startswith("No verdict: the arms have no seed in common")
 
 
+def cut(made, sampled, greedy):
+    """The same comparison, with so many episodes of lstm cut in every seed."""
+
+    def with_cuts(seed):
+        counts = {"sampled": sampled, "greedy": greedy}
+        return dataclasses.replace(
+            seed, evaluation={way: {**seed.evaluation[way], "cut": count} for way, count in counts.items()}
+        )
+
+    [task] = made.tasks
+    [condition] = task.conditions
+    lstm, *others = condition.arms
+    lstm = dataclasses.replace(lstm, seeds=tuple(map(with_cuts, lstm.seeds)))
+    condition = dataclasses.replace(condition, arms=(lstm, *others))
+    return dataclasses.replace(made, tasks=(dataclasses.replace(task, conditions=(condition,)),))
+
+
+@pytest.mark.parametrize(
+    ("sampled", "greedy", "said"),
+    [
+        (2, 0, ": 12 of 600 evaluation episodes of lstm on {}. Its score is of the cut episodes"),
+        (0, 1, ": 6 of 600 greedy evaluation episodes of lstm on {}. Its greedy return is of the cut episodes"),
+        (
+            100,
+            1,
+            ": 600 of 600 evaluation episodes and 6 of 600 greedy evaluation episodes of lstm on {}."
+            " Its score and greedy return are of the cut episodes",
+        ),
+        (0, 0, None),
+    ],
+)
+def test_every_arm_whose_episodes_were_cut_is_told_with_where_and_how_many(sampled, greedy, said):
+    made = cut(comparison({"lstm": LSTM, "mlp": MLP}), sampled, greedy)
+    made = dataclasses.replace(made, evaluation=EvalConfig(max_steps=4321))
+    found = [sentence for sentence in made.sentences if "Cut after" in sentence]
+    where = "Cut after 4,321 steps, without having ended"
+    ending = "; --eval-steps sets where."
+    assert found == ([where + said.format("FlickeringCartPole-v0") + ending] if said else [])
+
+
 def test_inputs_and_replaced_environments_are_told():
     fed = ArmConfig("own", previous_action=True)
     said = " ".join(comparison({"lstm": LSTM, fed: MLP}, restarts=1).sentences)

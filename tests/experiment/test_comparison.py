@@ -171,6 +171,9 @@ NONSENSE = [
     ("has 1 returns and 100 lengths: it was of 100 episodes", (*SAMPLED, "returns"), [422.0]),
     ("sampled.lengths[0] is -3", (*SAMPLED, "lengths"), [-3] * 100),
     ("has 101 cut episodes of 100", (*SAMPLED, "cut"), 101),
+    ("has 1 cut episodes, and 0 of 10000 steps, after which it cuts", (*SAMPLED, "cut"), 1),
+    ("has an episode of 4 steps, and max_steps is 3", ("evaluation", "max_steps"), 3),
+    ("evaluation.max_steps is 0", ("evaluation", "max_steps"), 0),
     ("seeds[0].best is 'high'", (*SEED, "best"), "high"),
     ("has 2 steps and 1 returns", (*SEED, "curve_mean_return"), [1.0]),
     ("recording is 'x'", RECORDED, "x"),
@@ -228,6 +231,18 @@ def test_a_file_without_the_later_fields_is_read(file):
     later = {key: value for key, value in data.items() if key not in ("merged_from", "notes", "pair")}
     file.write_text(json.dumps(later))
     assert Comparison.load(file) == TWO_TASKS
+
+
+@pytest.mark.parametrize(("longest", "most"), [(4, 10_000), (10_000, 10_000), (10_001, 100_000), (200_000, 200_000)])
+def test_a_file_from_before_episodes_had_a_most_number_of_steps_says_how_long_they_could_be(file, longest, most):
+    data = json.loads(file.read_text())
+    del data["evaluation"]["max_steps"]
+    edited(data, (*SAMPLED, "lengths"), [longest] * 100)
+    file.write_text(json.dumps(data))
+    read = Comparison.load(file)
+    assert read.evaluation == EvalConfig(max_steps=most)
+    write_json(file, read.to_dict())
+    assert Comparison.load(file) == read
 
 
 def test_a_folder_without_a_result_is_refused(tmp_path):

@@ -94,6 +94,7 @@ OTHERS = {
         config=TrainConfig(ppo=dataclasses.replace(TrainConfig().ppo, gamma=0.9))
     ),
     "evaluation.episodes is 100 in one and 7 in two": dict(evaluation=EvalConfig(7)),
+    "evaluation.max_steps is 10000 in one and 300 in two": dict(evaluation=EvalConfig(max_steps=300)),
     "min_effect is 0.05 in one and 0.1 in two": dict(min_effect=0.1),
 }
 

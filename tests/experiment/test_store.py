@@ -1,6 +1,7 @@
 """Finished runs are kept whole; a folder or file made with other settings is refused, and nothing in it is lost."""
 
 import dataclasses
+import json
 
 import pytest
 
@@ -44,6 +45,7 @@ OTHERS = {
         config=dataclasses.replace(TINY, ppo=dataclasses.replace(TINY.ppo, gamma=0.9))
     ),
     "evaluation.episodes is 100 there and 5 here": dict(eval_episodes=5),
+    "evaluation.max_steps is 10000 there and 300 here": dict(eval_steps=300),
     "first_seed is 0 there and 1 here": dict(seed=1),
     "twin is absent there and present here": dict(twin=True),
     "arms.lstm is absent there and present here": dict(arms=["mlp", "lstm"]),
@@ -58,6 +60,37 @@ def test_a_folder_made_with_other_settings_is_refused_and_they_are_named(kept, s
         RunStore(kept, planned(**changes))
     assert said in str(caught.value) and str(kept) in str(caught.value) and "\n" not in str(caught.value)
     assert content(kept) == before
+
+
+def test_a_folder_from_before_episodes_had_a_most_number_of_steps_goes_on_with_the_default(kept):
+    """A run's digest is the one it had then."""
+    path, run = kept / "runs" / "plan.json", kept / "runs" / f"{FLICKER}-task-mlp-0.json"
+    data = json.loads(path.read_text())
+    assert data["settings"]["evaluation"].pop("max_steps") == 10_000
+    path.write_text(json.dumps(data))
+    assert json.loads(run.read_text())["settings"]["evaluation"] == {"episodes": 100, "seed": 1_000_003}
+    assert len(split_jobs(jobs_of(planned()), RunStore(kept, planned()))[0]) == 1
+    with pytest.raises(ConfigError, match="evaluation.max_steps is 10000 there and 300 here"):
+        RunStore(kept, planned(eval_steps=300))
+
+
+def test_a_most_number_of_steps_is_part_of_what_decides_a_run(tmp_path):
+    other = planned(eval_steps=300)
+    store = RunStore(tmp_path, other)
+    store.begin()
+    store.keep(jobs_of(other)[0], seed_result(0, 12.5))
+    assert len(split_jobs(jobs_of(other), store)[0]) == 1
+    with pytest.raises(ConfigError, match="max_steps is 300 there and absent here"):
+        split_jobs(jobs_of(planned()), store)
+
+
+def test_a_run_of_before_that_cut_later_is_not_taken_for_one_of_now(kept):
+    before, result = planned(), seed_result(1, 12.5)
+    long = {way: {**played, "lengths": [100_000] * 100, "cut": 100} for way, played in result.evaluation.items()}
+    store = RunStore(kept, before)
+    store.keep(jobs_of(before)[1], dataclasses.replace(result, evaluation=long))
+    with pytest.raises(ConfigError, match="an evaluation episode of 100000 steps, and eval_steps is 10000: delete it"):
+        split_jobs(jobs_of(before), store)
 
 
 def test_another_version_of_what_decides_the_numbers_is_another_setting(kept):

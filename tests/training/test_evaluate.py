@@ -9,7 +9,7 @@ import pytest
 
 from envs_for_tests import LSTM_ARM, QUICK, Short, decided, environment, one_step, settings
 from host_envs_for_tests import Telling
-from thrust_rl.config import ArmConfig
+from thrust_rl.config import ArmConfig, ConfigError
 from thrust_rl.envs.task import HostTask
 from thrust_rl.experiment import trial
 from thrust_rl.experiment.environment import EnvSpec
@@ -93,6 +93,41 @@ def test_a_greedy_evaluation_is_the_policys_steps_from_an_empty_memory(env, epis
     assert {action for actions, _ in lived for action in actions} == {0, 1}
     forgetful = [by_hand(state, *episode(index), remember=False) for index in range(EPISODES)]
     assert [actions for actions, _ in forgetful] != [actions for actions, _ in lived], "memory decides something"
+
+
+@pytest.mark.parametrize("most", [1, 3, 5])
+@pytest.mark.parametrize("env", [COMPILED, ON_HOST], ids=["compiled", "host"])
+def test_an_episode_is_cut_at_its_most_steps_and_nothing_else_changes(env, most):
+    """Those of the host end by themselves after 5 steps, the compiled ones after at most 4: that is no cut."""
+    state = trained(env, ARM)
+    whole = evaluate(env, ARM, CONFIG, state, episodes=EPISODES, seed=SEED)
+    played = evaluate(env, ARM, CONFIG, state, episodes=EPISODES, seed=SEED, max_steps=most)
+    assert played.length.tolist() == np.minimum(whole.length, most).tolist()
+    assert played.cut.tolist() == (whole.length > most).tolist() and not whole.cut.any()
+    np.testing.assert_array_equal(played.episode_return[~played.cut], whole.episode_return[~played.cut])
+
+
+def test_a_cut_episodes_return_is_what_it_got_by_then():
+    state = trained(ON_HOST, ARM, drawn=8)
+    played = evaluate(ON_HOST, ARM, CONFIG, state, episodes=EPISODES, greedy=True, seed=SEED, max_steps=3)
+    lived = [by_hand(state, *host_episode(index))[1] for index in range(EPISODES)]
+    np.testing.assert_allclose(played.episode_return, [sum(rewards[:3]) for rewards in lived])
+    assert played.cut.all()
+
+
+def test_episodes_that_never_end_are_cut_scored_and_recorded():
+    spec, config = EnvSpec("host_envs_for_tests:Telling"), settings(updates=1, num_envs=2)
+    job = Job(spec, LSTM_ARM, config, (0,), EvalConfig(3, max_steps=4), recorded=0)
+    [result] = trial.run(job, lambda progress: None)
+    for played in result.evaluation.values():
+        assert (played["lengths"], played["cut"]) == ([4, 4, 4], 3)
+    assert sum(result.recording["rewards"]) == result.evaluation["sampled"]["returns"][0]
+
+
+@pytest.mark.parametrize("most", [0, 2**31])
+def test_a_limit_that_is_none_is_refused(most):
+    with pytest.raises(ConfigError, match=rf"^max_steps is {most}: it must lie in \[1, 2147483647\]$"):
+        evaluate(COMPILED, ARM, CONFIG, trained(COMPILED, ARM), max_steps=most)
 
 
 def test_an_episode_begins_with_an_empty_memory_and_says_that_it_begins():

@@ -31,6 +31,15 @@ def test_it_is_the_first_evaluation_episode(flickering):
     assert len(kept.reward) == played.length[0] == played.episode_return[0] == kept.reward.sum()
 
 
+def test_it_is_cut_where_the_evaluation_cuts(flickering):
+    env, state = flickering
+    whole, kept = record(env, ARM, CONFIG, state), record(env, ARM, CONFIG, state, max_steps=5)
+    played = evaluate(env, ARM, CONFIG, state, episodes=3, max_steps=5)
+    assert len(kept.reward) == played.length[0] == 5 < len(whole.reward)
+    np.testing.assert_array_equal(kept.obs, whole.obs[:5])
+    np.testing.assert_array_equal(kept.state, whole.state[:5])
+
+
 def test_what_was_blank_is_zero_and_the_rest_is_the_true_state(flickering):
     kept = record(*flickering[:1], ARM, CONFIG, flickering[1])
     assert 0 < kept.blank.sum() < len(kept.blank)

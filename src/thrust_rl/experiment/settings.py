@@ -15,7 +15,7 @@ def settings_of(comparison: Comparison) -> dict[str, Any]:
     """Everything but the seeds: which of them have run changes no other."""
     return {
         "config": dataclasses.asdict(comparison.config),
-        "evaluation": _evaluation_data(comparison.evaluation),
+        "evaluation": dataclasses.asdict(comparison.evaluation),
         "tasks": {
             task.label: {
                 condition.name: {
@@ -57,5 +57,5 @@ def _env_data(spec: EnvSpec) -> dict[str, Any]:
 def _evaluation_data(evaluation: EvalConfig) -> dict[str, Any]:
     data = dataclasses.asdict(evaluation)
     if evaluation.max_steps == EvalConfig.max_steps:
-        del data["max_steps"]  # likewise; see `RunStore.find` and `schema` about what they cut elsewhere
+        del data["max_steps"]  # likewise
     return data

@@ -9,7 +9,7 @@ from thrust_rl.config import ConfigError, require
 from thrust_rl.differences import changes
 from thrust_rl.experiment.beforehand import spans
 from thrust_rl.experiment.comparison import Comparison
-from thrust_rl.experiment.jobs import Job, SeedResult
+from thrust_rl.experiment.jobs import EvalConfig, Job, SeedResult
 from thrust_rl.experiment.schema import RESULT_FILE, plain
 from thrust_rl.experiment.settings import digest_of, settings_of, settings_of_run
 from thrust_rl.experiment.verdict import SECOND_LOOK
@@ -144,6 +144,8 @@ def _require_same(folder: Path, path: Path, now: dict[str, Any]) -> dict[str, An
         return {}
     remedy = "give another folder, or --fresh to start over"
     before = read_json(path, schema=PLAN, version=VERSION, remedy=remedy)
-    changed = changes(before.get("settings", {}), now["settings"])
+    then = before.get("settings", {})
+    then["evaluation"] = {"max_steps": EvalConfig.max_steps, **then.get("evaluation", {})}  # since it is a setting
+    changed = changes(then, now["settings"])
     require(not changed, f"out is {folder}: it holds runs made with other settings ({changed}); {remedy}")
     return before
