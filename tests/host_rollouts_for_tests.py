@@ -32,16 +32,14 @@ def acted(task, config=CONFIG, *, windows=1, scale=3.0, held=None):
     """The windows of a first policy, and the moments afterwards.
 
     The policy's numbers are multiplied by `scale`, so that what it sees decides what it does; 0 is blind. Moments that
-    are to be `held` take the place of the running ones when the first frames have been received.
+    are to be `held` are those to begin with, and of so many frames that no further one moves them.
     """
     envs = task.start(config.num_envs)
     what = Task.of(task, ARM)
     policy = jax.jit(initial_learner, static_argnums=(0, 1))(what, config, jax.random.key(3)).policy
     policy = jax.tree.map(lambda leaf: scale * leaf, policy)
     try:
-        collector = HostCollector(envs, what, policy, config, seed=3)
-        if held is not None:
-            collector._acting = collector._acting._replace(moments=jax.tree.map(jax.numpy.asarray, held))
+        collector = HostCollector(envs, what, policy, config, seed=3, moments=held)
         seen = [jax.tree.map(np.asarray, collector.collect(policy)) for _ in range(windows)]
         return seen, jax.tree.map(np.asarray, collector.moments)
     finally:

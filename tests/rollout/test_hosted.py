@@ -1,16 +1,22 @@
-"""Acting on the host: faults, worker processes and action masks leave one rollout, as it should be."""
+"""Acting on the host: faults, workers and masks leave one rollout, as it should be, in as few calls as there should."""
 
+import dataclasses
 import functools
 
 import gymnasium
 import jax
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode
 
+from autoreset_for_tests import stepped
 from host_envs_for_tests import Failing, Masked, Telling
-from host_rollouts_for_tests import CONFIG, Mixed, collected
+from host_rollouts_for_tests import ARM, CONFIG, Mixed, collected
 from thrust_rl.config import ConfigError
 from thrust_rl.envs.task import HostTask
+from thrust_rl.rollout import hosted as acting
+from thrust_rl.training import hosted as training
+from thrust_rl.training.train import train
 
 
 def test_the_step_of_a_fault_is_a_truncation_without_reward():
@@ -51,3 +57,48 @@ def test_a_mask_over_continuous_actions_is_refused():
 
     with pytest.raises(ConfigError, match="cannot be masked"):
         collected(HostTask("odd", Odd))
+
+
+class Counted:
+    """A compiled function that counts its calls."""
+
+    def __init__(self, compiled):
+        self.compiled, self.calls = compiled, 0
+
+    def __call__(self, *args, **kwargs):
+        self.calls += 1
+        return self.compiled(*args, **kwargs)
+
+
+@pytest.mark.parametrize("mode", [None, AutoresetMode.NEXT_STEP], ids=["separate", "NEXT_STEP"])
+def test_a_step_is_one_compiled_call_an_update_is_one_and_nothing_compiles_again(mode, monkeypatch):
+    """In windows with truncations and without: the first holds none, the second does."""
+    config = dataclasses.replace(CONFIG, total_timesteps=5 * 48, num_steps=16)
+    compiled = acting._calls, training._compiled_learn
+    found = {}
+
+    def counted_calls(*what):
+        calls = {name: Counted(function) for name, function in compiled[0](*what)._asdict().items()}
+        found.update(calls)
+        return acting._Calls(**calls)
+
+    def counted_learn(*what):
+        found["learn"] = Counted(compiled[1](*what))
+        return found["learn"]
+
+    monkeypatch.setattr(acting, "_calls", counted_calls)
+    monkeypatch.setattr(training, "_compiled_learn", counted_learn)
+    calls, sizes = {}, {}
+
+    def look(progress):
+        """The first report of a number of steps comes right after an update."""
+        calls.setdefault(progress.steps, {name: counted.calls for name, counted in found.items()})
+        sizes.setdefault(progress.steps, {name: counted.compiled._cache_size() for name, counted in found.items()})
+
+    [result] = train(stepped(functools.partial(Telling, limit=24), mode), ARM, config, on_progress=look)
+    a_window = {"open": 1, "decide": 1, "step": 15, "receive": 1, "close": 1, "learn": 1}
+    for updates in range(1, 6):
+        assert calls[updates * 48] == {name: updates * each for name, each in a_window.items()}
+    assert result.curve.episodes == 9
+    assert sizes[2 * 48] == sizes[5 * 48]
+    assert sizes[2 * 48]["step"] == 2  # without values of true successors, and with them
