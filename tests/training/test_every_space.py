@@ -64,7 +64,7 @@ def test_an_environment_of_any_spaces_trains_and_its_policy_is_evaluated(observa
     task = HostTask("sampling", lambda: Sampling(observations, actions))
     before, after = [], []
     (result,) = train(task, arm, CONFIG, on_progress=before.append)
-    assert [progress.steps for progress in before] == [16, 32]
+    assert {progress.steps for progress in before} - {0} == {16, 32}  # a slow machine gives signs of life before
     assert result.curve.episodes == 2 * 3
     leaves = jax.tree.leaves(result.state.learner.policy)
     assert leaves and all(np.isfinite(leaf).all() for leaf in leaves)
