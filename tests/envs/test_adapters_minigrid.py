@@ -1,6 +1,7 @@
 """MiniGrid behind `minigrid:`: grids as planes or pixels, missions as numbers, the whole grid as the twin."""
 
 import gymnasium
+import jax
 import numpy as np
 import pytest
 
@@ -14,6 +15,7 @@ from thrust_rl.training.train import train
 
 minigrid = pytest.importorskip("minigrid", reason="MiniGrid is not installed: pip install 'thrust-rl[minigrid]'")
 
+MODULE = "minigrids_for_tests"
 MEMORY = "minigrid:MiniGrid-MemoryS7-v0"
 OBJECTS, COLORS = 11, 6
 
@@ -114,6 +116,28 @@ def test_names():
     assert make(MEMORY, agent_view_size=5).observation_space["image"].shape == (5, 5, 21)
     with pytest.raises(ConfigError, match="did you mean 'MiniGrid-MemoryS9-v0'"):
         make("minigrid:MiniGrid-MemoryS8-v0")
+
+
+def test_one_of_ones_own_is_read_as_minigrids_are():
+    """By a class of a module, by an id that the module registers, and with pixels; the twin shows the whole grid."""
+    theirs = make("minigrid:MiniGrid-GoToObject-6x6-N2-v0").build()
+    expected = [theirs.reset(seed=3)[0], *(theirs.step(action)[0] for action in (0, 2, 1))]
+    for name in ("GoToObject", "Mine-v0", "mine"):
+        task = make(f"{MODULE}:{name}")
+        assert task.observation_space == theirs.observation_space
+        env = task.build()
+        for one, other in zip([env.reset(seed=3)[0], *(env.step(a)[0] for a in (0, 2, 1))], expected, strict=True):
+            jax.tree.map(np.testing.assert_array_equal, one, other)
+        twin = twin_of_task(task)
+        assert twin.observation_space["image"].shape == (6, 6, 21) and twin_of_task(twin) is None
+        obs, _ = twin.build().reset(seed=3)
+        assert obs["image"][..., minigrid.core.constants.OBJECT_TO_IDX["agent"]].sum() == 1
+    pictures = make(f"{MODULE}:pictures")
+    assert pictures.observation_space["image"] == gymnasium.spaces.Box(0, 255, (28, 28, 3), np.uint8)
+    assert pictures.observation_space.contains(pictures.build().reset(seed=0)[0])
+    hidden = make(f"{MODULE}:mine", observe=["mask:image,direction", "flicker:1.0"])
+    assert list(hidden.observation_space) == ["mission"] and not hidden.build().reset(seed=0)[0]["mission"].any()
+    assert twin_of_task(hidden).observation_space["image"].shape == (6, 6, 21)
 
 
 @pytest.mark.parametrize(("arm", "params"), [("gru", {}), ("mlp", {"image": "pixels", "tile_size": 3})])

@@ -245,7 +245,7 @@ def test_sixteen_wrappers_draw_from_one_compiled_block_and_masks_from_none():
     assert draw_block._cache_size() == before + 1
     silent = PartialObservation(Free(), "mask:1|quantize:0.1|delay:2")
     frames(silent, 10, 0)
-    assert draw_block._cache_size() == before + 1 and not silent._sensor._drawn
+    assert draw_block._cache_size() == before + 1 and not silent._sensor._sensors[0]._drawn
 
 
 def test_names_come_from_the_table_from_the_environment_and_from_the_wrapper_inside():
@@ -287,21 +287,11 @@ def behind_flicker(in_info):
     return PartialObservation(Masked(in_info=in_info), "flicker:1.0")
 
 
-def test_a_mask_beside_more_than_one_observation_is_refused():
-    space = gymnasium.spaces.Dict({**Maskable().observation_space.spaces, "more": gymnasium.spaces.Box(0, 1)})
-    env = Maskable()
-    env.observation_space = space
-    with pytest.raises(ConfigError, match=r"observations lie in Dict.*need a Box"):
-        PartialObservation(env, "noise:0.1")
-
-
 def test_what_does_not_fit_is_refused_where_it_is_built():
     with pytest.raises(ConfigError, match=r"coordinate 4: observations of shape \(4,\) have coordinates 0 to 3"):
         PartialObservation(gymnasium.make("CartPole-v1"), "mask:4")
     with pytest.raises(ConfigError, match=r"coordinate 4: observations of shape \(4,\) have coordinates 0 to 3"):
         environment(CartPolePhysics(), sensor=Hide((4,)))
-    with pytest.raises(ConfigError, match=r"observations lie in Discrete.*need a Box.*FlattenObservation"):
-        PartialObservation(gymnasium.make("FrozenLake-v1"), "noise:0.1")
 
     class Own:
         def space(self, space):

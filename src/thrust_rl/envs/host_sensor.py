@@ -22,6 +22,8 @@ from thrust_rl.types import Frame, Key
 BLOCK = 256  # steps drawn in one compiled call, which costs as much as some dozens of steps in NumPy
 MOST_NUMBERS = 2**20  # in a block, where frames are large
 
+ANY = gymnasium.spaces.Box(0, 1, ())
+
 Clock: TypeAlias = PyTree  # what one model draws for one step
 
 
@@ -42,7 +44,7 @@ class Drawing:
     model: Relay
     ordinal: int  # how many models of the same kind come before it
     remembers: bool  # its state is a `Remembering`
-    space: Space  # that it is given
+    space: Space  # that it is given; of models of whole frames any, so that what is compiled serves all
 
     def init(self, key: Key) -> Clock:
         """What it draws for step 0."""
@@ -71,7 +73,9 @@ class HostSensor:
         given, key = list(spaces(models, space)), jax.random.key(0)  # the clock is overwritten when it begins
         self._states = [jax.device_get(model.init(key, seen)) for model, seen in zip(models, given, strict=True)]
         self._drawn = {
-            i: DrawnAhead(Drawing(model, ordinals[i], isinstance(self._states[i], Remembering), Space(given[i])))
+            i: DrawnAhead(
+                Drawing(model, ordinals[i], isinstance(self._states[i], Remembering), _drawn_for(model, given[i]))
+            )
             for i, model in enumerate(models)
             if type(model).advance is not Relay.advance
         }
@@ -183,6 +187,10 @@ def _no_clock(drawing: Drawing) -> Clock:
     """Zeros in the shape of what the model draws for one step."""
     shapes = jax.eval_shape(drawing.init, jax.random.key(0))
     return jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes)
+
+
+def _drawn_for(model: Relay, space: gymnasium.spaces.Box) -> Space:
+    return Space(ANY if model.whole_frames else space)
 
 
 def _clock(state: SensorState) -> Clock:

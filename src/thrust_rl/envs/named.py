@@ -12,6 +12,7 @@ from gymnasium.vector import VectorEnv
 
 from thrust_rl.config import ConfigError, nearest, require
 from thrust_rl.envs.adapters import COMPILED, HOSTED, adapter_of
+from thrust_rl.envs.adapters.minigrid import ReadableGrid, has_mission, readable
 from thrust_rl.envs.core import FullyObserved, FunctionalEnv
 from thrust_rl.envs.host import OnEnvError
 from thrust_rl.envs.named_vectors import vector_task
@@ -47,7 +48,7 @@ class GymMaker:
         params: keyword arguments, as pairs.
         observe: texts of observation models, the first nearest to the environment.
         twin: the fully observable form, which some adapters have; of other environments, what is left without the
-            `PartialObservation` wrappers that they come in.
+            `PartialObservation` wrappers that they come in, and of those made as MiniGrid's are, the whole grid.
     """
 
     target: str
@@ -64,8 +65,9 @@ class GymMaker:
         adapter = adapter_of(self.target)
         build = functools.partial(_plain, self.target) if adapter is None else _adapted(adapter, twin=self.twin)
         env = _built(self.target, build, dict(self.params))
-        if self.twin and adapter is None:
-            env = twin_of(env)
+        if adapter is None:
+            env = twin_of(env) if self.twin else env
+            env = readable(env, twin=self.twin) if has_mission(env) else env
         return PartialObservation(env, list(self.observe)) if self.observe else env
 
 
@@ -159,17 +161,17 @@ def twin_of_task(env: Environment) -> FunctionalEnv | HostTask | None:
         return None
     maker = env.make_env
     shows_all = adapter_of(maker.target) is not None  # every adapter for the host can build what shows everything
-    if maker.twin or not (maker.observe or shows_all or _comes_wrapped(maker)):
+    if maker.twin or not (maker.observe or shows_all or _hides(maker)):
         return None
     plain = dataclasses.replace(maker, observe=(), twin=True)
     return dataclasses.replace(env, name=f"{env.name}-twin", make_env=plain)
 
 
-def _comes_wrapped(maker: GymMaker) -> bool:
-    """Whether what a module or Gymnasium builds has observation models around it."""
+def _hides(maker: GymMaker) -> bool:
+    """Whether what is built, not by an adapter, has observation models around it, or shows a part of a grid."""
     env = maker()
     try:
-        return twin_of(env) is not env
+        return isinstance(env, ReadableGrid) or twin_of(env) is not env
     finally:
         env.close()
 

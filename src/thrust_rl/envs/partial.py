@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from thrust_rl.config import ConfigError
 from thrust_rl.envs.core import FunctionalEnv, ObservationModel
-from thrust_rl.envs.faults import require_kept
-from thrust_rl.envs.host_sensor import HostSensor, stream_key_data
+from thrust_rl.envs.host_sensor import stream_key_data
+from thrust_rl.envs.observation.layout import Layout
 from thrust_rl.envs.observation.names import coordinate_names, names_after
 from thrust_rl.envs.observation.relay import Relay
 from thrust_rl.envs.observation.stack import models_of, ordinals, stacked
 from thrust_rl.envs.observation.text import Observe, format_observe, observation_model
-from thrust_rl.envs.spaces import MASK_KEY
+from thrust_rl.envs.parted_sensor import PartedSensor
 from thrust_rl.envs.stateful import StatefulEnv
 
 
@@ -38,44 +38,48 @@ def observed(env: FunctionalEnv, observe: Observe) -> FunctionalEnv:
 
 
 class PartialObservation(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """Any Gymnasium environment with `Box` observations, seen through observation models.
+    """Any Gymnasium environment that policies can be trained on, seen through observation models.
 
     `info["blank"]` says whether the frame was blanked. Rewards, ends and the environment's own random numbers are those
     of the environment without the wrapper, its twin. The wrapper draws the numbers of the compiled model: over a
     `StatefulEnv` it gives the frames of the same environment with the model as its sensor. Over another environment the
     stream is that of the seed given to `reset`; without one it goes on, and without any it begins at random.
 
-    Floats become float32, as everywhere in the library; integers, such as those of images, stay what they are.
-
-    In a Dict of one `Box` and an `action_mask` the models see the `Box` alone: the mask says what may be done.
+    A `Box` is shown to the models as it is. Floats become float32, as everywhere in the library; integers, such as
+    those of images, stay what they are. Of every other observation the models see the numbers of all parts as one
+    vector, choices as one-hots, and every image on its own; what is left goes back to its place in the Dict or Tuple,
+    choices as a `MultiBinary` (a `Box`, where a model makes other numbers of zeros and ones). A part that is hidden as
+    a whole is left out. An `action_mask` in a Dict passes untouched: it says what may be done.
 
     Args:
         env: what to wrap. Wrappers may be stacked: two of them equal one with both lists.
         observe: a model, a text such as "mask:1,3", or a list of either, the first nearest to the environment. Texts
-            may name coordinates of well-known tasks, and of those whose `metadata["coordinates"]` lists their names.
+            may name coordinates of well-known tasks, of those whose `metadata["coordinates"]` lists their names, and
+            parts of a Dict or Tuple, as `envs.observation.layout.Layout` calls them.
 
     Raises:
-        ConfigError: observations are not a `Box`, a text says nothing that is known, or a model does not fit.
+        ConfigError: policies cannot read the observations, a text says nothing that is known, or a model does not fit.
 
     Example:
         >>> env = PartialObservation(gymnasium.make("Pendulum-v1"), ["mask:velocity", "flicker:1.0"])
         >>> obs, info = env.reset(seed=0)
         >>> obs.tolist(), info["blank"], gymnasium.make(env.spec).observation_space.shape
         ([0.0, 0.0], True, (2,))
+        >>> PartialObservation(gymnasium.make("Blackjack-v1"), "mask:obs.1").observation_space
+        Tuple(MultiBinary(32), MultiBinary(2))
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], observe: Observe) -> None:
-        self._key = _key_beside_mask(env.observation_space)
-        space, names = _box32(_part(env.observation_space, self._key)), _names(env)
+        layout = Layout(env.observation_space)
+        names = _names(env, layout)
         self.model: ObservationModel = observation_model(observe, names)
         models = _relays(self.model)
         RecordConstructorArgs.__init__(self, observe=_recorded(self.model))
         gymnasium.Wrapper.__init__(self, env)
         self.names = None if names is None else names_after(models, names)  # of the coordinates left to see
-        self.observation_space = _with_part(env.observation_space, self._key, self.model.space(space))
         inner = _inner_models(env)
-        self._sensor = HostSensor(models, ordinals((*inner, *models))[len(inner) :], space)
-        self._dtype = space.dtype
+        self._sensor = PartedSensor(layout, models, ordinals((*inner, *models))[len(inner) :])
+        self.observation_space = self._sensor.space
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode; with a seed, the sensor's clock begins anew too."""
@@ -99,48 +103,12 @@ class PartialObservation(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructo
         return seen, reward, terminated, truncated, info
 
     def _seen(self, obs: Any, info: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        given = np.asarray(obs if self._key is None else obs[self._key])
-        if given.dtype != self._dtype and np.issubdtype(self._dtype, np.integer):
-            require_kept(given, self._dtype)  # or 300 would be the byte 44 before anybody could look at it
-        relayed, blank = self._sensor.relay(np.asarray(given, self._dtype), bool(info.get("blank", False)))
-        seen = np.array(relayed)  # a copy: what is remembered is not the caller's to change
-        return seen if self._key is None else {**obs, self._key: seen}, {**info, "blank": blank}
+        seen, blank = self._sensor.relay(obs, bool(info.get("blank", False)))
+        return seen, {**info, "blank": blank}
 
 
-def _key_beside_mask(space: gymnasium.Space[Any]) -> str | None:
-    """The key of what there is to see in a Dict that holds an action mask beside it; None for everything else."""
-    if not isinstance(space, gymnasium.spaces.Dict) or MASK_KEY not in space.spaces:
-        return None
-    others = [key for key in space.spaces if key != MASK_KEY]
-    return others[0] if len(others) == 1 else None
-
-
-def _part(space: gymnasium.Space[Any], key: str | None) -> gymnasium.Space[Any]:
-    return space.spaces[key] if isinstance(space, gymnasium.spaces.Dict) and key is not None else space
-
-
-def _with_part(space: gymnasium.Space[Any], key: str | None, part: gymnasium.Space[Any]) -> gymnasium.Space[Any]:
-    if isinstance(space, gymnasium.spaces.Dict) and key is not None:
-        return gymnasium.spaces.Dict({**space.spaces, key: part})
-    return part
-
-
-def _box32(space: gymnasium.spaces.Space[Any]) -> gymnasium.spaces.Box:
-    """The space of what comes in, floats as float32."""
-    if not isinstance(space, gymnasium.spaces.Box):
-        raise ConfigError(
-            f"observations lie in {space}: observation models need a Box. gymnasium.wrappers.FlattenObservation makes"
-            " one of it; to hide keys of a Dict, use gymnasium.wrappers.FilterObservation"
-        )
-    if not np.issubdtype(space.dtype, np.floating):
-        return space
-    with np.errstate(over="ignore"):  # a bound beyond the largest float32 becomes infinite
-        low, high = space.low.astype(np.float32), space.high.astype(np.float32)
-    return gymnasium.spaces.Box(low, high, dtype=np.float32)
-
-
-def _names(env: gymnasium.Env[Any, Any]) -> tuple[str, ...] | None:
-    """Names of the coordinates that an environment shows, where they are known and as many as there are."""
+def _names(env: gymnasium.Env[Any, Any], layout: Layout) -> tuple[str, ...] | None:
+    """Names of the coordinates that an environment shows: those it is known for, if as many, else its parts'."""
     outer: Any = env
     while isinstance(outer, gymnasium.Wrapper) and not isinstance(outer, PartialObservation):
         outer = outer.env
@@ -151,7 +119,7 @@ def _names(env: gymnasium.Env[Any, Any]) -> tuple[str, ...] | None:
     else:
         known = outer.functional.name if isinstance(outer, StatefulEnv) else outer.spec.id if outer.spec else ""
         names = coordinate_names(known)
-    return _fitting(names, _part(env.observation_space, _key_beside_mask(env.observation_space)))
+    return names if names is not None and len(names) == layout.coordinates else layout.names
 
 
 def _fitting(names: tuple[str, ...] | None, space: gymnasium.spaces.Space[Any]) -> tuple[str, ...] | None:

@@ -1,5 +1,6 @@
 """MiniGrid's environments, with grids as planes of what is where, and missions as numbers."""
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import gymnasium
@@ -12,6 +13,8 @@ from thrust_rl.envs.adapters.missions import mission_reader
 from thrust_rl.envs.adapters.packages import imported, require_id
 
 GridImage = Literal["symbols", "pixels"]
+MISSION = "minigrid.core.mission.MissionSpace"
+WITHOUT_SYMBOLS = ("OneHotPartialObsWrapper", "RGBImgObsWrapper", "RGBImgPartialObsWrapper", "SymbolicObsWrapper")
 STATES = 4  # of a cell: open, closed or locked doors; the agent's four headings
 
 
@@ -25,7 +28,8 @@ class ReadableGrid(gymnasium.ObservationWrapper[Any, Any, Any]):
 
     Args:
         env: a MiniGrid environment.
-        image: "symbols" if its image holds symbols, "pixels" if it holds red, green and blue.
+        image: "symbols" if its image holds symbols, "pixels" if it holds red, green and blue, or anything else that is
+            to stay as it is.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], image: GridImage) -> None:
@@ -94,6 +98,42 @@ def minigrid_env(
         wrapper = wrappers.RGBImgObsWrapper if twin else wrappers.RGBImgPartialObsWrapper
         return ReadableGrid(wrapper(env, tile_size=tile_size), image)
     return ReadableGrid(wrappers.FullyObsWrapper(env) if twin else env, image)
+
+
+def has_mission(env: gymnasium.Env[Any, Any]) -> bool:
+    """Whether observations are MiniGrid's, with a mission as a text. MiniGrid need not be installed to ask.
+
+    Example:
+        >>> has_mission(gymnasium.make("CartPole-v1"))
+        False
+    """
+    space = env.observation_space
+    mission = space.spaces.get("mission") if isinstance(space, gymnasium.spaces.Dict) else None
+    return any(f"{kind.__module__}.{kind.__name__}" == MISSION for kind in type(mission).__mro__)
+
+
+def readable(env: gymnasium.Env[Any, Any], *, twin: bool = False) -> gymnasium.Env[Any, Any]:
+    """An environment of one's own made as MiniGrid's are, read as those are.
+
+    An image that a wrapper of MiniGrid's has made of the symbols, of pixels for example, stays as it is.
+
+    Args:
+        env: its observations have a mission.
+        twin: show the whole grid, as symbols.
+    """
+    wrappers = imported("minigrid.wrappers", extra="minigrid")
+    if twin:
+        return ReadableGrid(wrappers.FullyObsWrapper(env), "symbols")
+    others = tuple(getattr(wrappers, name) for name in WITHOUT_SYMBOLS)
+    return ReadableGrid(env, "pixels" if any(isinstance(layer, others) for layer in _layers(env)) else "symbols")
+
+
+def _layers(env: gymnasium.Env[Any, Any]) -> Iterator[gymnasium.Env[Any, Any]]:
+    """The environment and what it is wrapped around."""
+    while isinstance(env, gymnasium.Wrapper):
+        yield env
+        env = env.env
+    yield env
 
 
 def minigrid_ids() -> list[str]:

@@ -2,7 +2,7 @@
 
 import dataclasses
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import gymnasium
 import jax
@@ -41,6 +41,7 @@ class Delay(Relay):
         ConfigError: `steps` is not a whole number of at least 0.
     """
 
+    whole_frames: ClassVar[bool] = True
     steps: int
 
     def __post_init__(self) -> None:
@@ -78,6 +79,7 @@ class RandomDelay(Relay):
         ConfigError: `max_steps` is not a whole number of at least 0.
     """
 
+    whole_frames: ClassVar[bool] = True
     max_steps: int
 
     def __post_init__(self) -> None:

@@ -1,7 +1,7 @@
 """Frame drop: a frame that is lost leaves the one shown before it on display."""
 
 import dataclasses
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import gymnasium
 import jax
@@ -32,6 +32,7 @@ class FrameDrop(Relay):
         ConfigError: the probability lies outside [0, 1].
     """
 
+    whole_frames: ClassVar[bool] = True
     drop_prob: float
 
     def __post_init__(self) -> None:

@@ -1,6 +1,7 @@
 """Flicker: whole frames blanked to zeros, independently or in bursts."""
 
 import dataclasses
+from typing import ClassVar
 
 import gymnasium
 import jax
@@ -30,6 +31,7 @@ class Flicker(Relay):
         4.0
     """
 
+    whole_frames: ClassVar[bool] = True
     flicker_prob: float = 0.5
     burst_len: float | None = None
 

@@ -3,7 +3,7 @@
 import abc
 from enum import IntEnum
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import gymnasium
 import jax
@@ -26,6 +26,9 @@ class Relay(abc.ABC):
 
     A subclass overrides what it needs; these defaults draw nothing, remember nothing and leave the space alone.
     """
+
+    whole_frames: ClassVar[bool] = False
+    """It shows frames that came, or zeros, and draws the same for frames of every space."""
 
     def space(self, space: gymnasium.spaces.Box) -> gymnasium.spaces.Box:
         """The space of emitted frames, given the space of observations."""

@@ -17,7 +17,8 @@ def observation_model(observe: Observe, names: Sequence[str] | None = None) -> O
 
     Args:
         observe: what is meant.
-        names: of the observation's coordinates, for masks by name.
+        names: of the observation's coordinates, for masks by name. Coordinates may share one, and `a` also means those
+            called `a.b`.
 
     Raises:
         ConfigError: a text says nothing that is known, or breaks a rule.
@@ -75,30 +76,32 @@ def _parsed(text: str, names: Sequence[str] | None) -> ObservationModel:
         require(bool(words), "a value is missing")
         most = kind.most or len(words)
         require(len(words) <= most, f"{len(words)} values are too many: it takes at most {most}")
-        return kind.build(*(_value(word, kind, names) for word in words))
+        return kind.build(*(value for word in words for value in _values(word, kind, names)))
     except ConfigError as error:
         raise ConfigError(f"{text!r}: {error}. Syntax: {kind.syntax}; for example {kind.example}") from None
 
 
-def _value(word: str, kind: Kind, names: Sequence[str] | None) -> Value:
+def _values(word: str, kind: Kind, names: Sequence[str] | None) -> tuple[Value, ...]:
+    """One value; several where a name means several coordinates."""
     try:
-        return kind.read(word)
+        return (kind.read(word),)
     except ValueError:
         if kind.coordinates and word:
-            return _coordinate(word, names)
+            return _coordinates(word, names)
         what = "whole number" if kind.read is int else "number"
         raise ConfigError(f"{word!r} is not a {what}") from None
 
 
-def _coordinate(word: str, names: Sequence[str] | None) -> int:
+def _coordinates(word: str, names: Sequence[str] | None) -> tuple[int, ...]:
     if names is None:
         raise ConfigError(
             f"the coordinate {word!r} is not an index, and this environment's coordinates have no known names (they"
             f" are known for {', '.join(COORDINATES)}): give its index, counted from 0"
         )
-    if word not in names:
-        raise ConfigError(f"no coordinate is called {word!r}{nearest(word, names)}")
-    return list(names).index(word)
+    found = tuple(i for i, name in enumerate(names) if name == word or name.startswith(f"{word}."))
+    if not found:
+        raise ConfigError(f"no coordinate is called {word!r}{nearest(word, dict.fromkeys(names))}")
+    return found
 
 
 def _formatted(model: ObservationModel) -> str:
