@@ -232,10 +232,12 @@ def _compare(options: Compare, arguments: list[str]) -> int:
     from rich.console import Console
 
     from thrust_rl.experiment.command import repeating
-    from thrust_rl.experiment.compare import run, writable_folder
+    from thrust_rl.experiment.compare import run
     from thrust_rl.experiment.plan import Options, jobs_of, plan
     from thrust_rl.experiment.runner import RunError
     from thrust_rl.experiment.terminal import LiveProgress, opening
+    from thrust_rl.files import writable_folder
+    from thrust_rl.training.keeping import Checkpoints
 
     shared = {field.name for field in dataclasses.fields(Options)} & {
         field.name for field in dataclasses.fields(Compare)
@@ -251,6 +253,8 @@ def _compare(options: Compare, arguments: list[str]) -> int:
         return_range=options.returns(),
     )
     require(options.workers is None or options.workers >= 1, f"workers is {options.workers}: it must be at least 1")
+    if options.checkpoint_every is not None:
+        Checkpoints("", options.checkpoint_every)  # checks it
     planned = dataclasses.replace(plan(options.envs, settings), command=repeating(arguments))
     folder = writable_folder(options.out or _new_folder("+".join(options.envs)))
     console = Console(quiet=options.quiet, markup=False, emoji=False)
@@ -279,11 +283,12 @@ def _compare(options: Compare, arguments: list[str]) -> int:
 def _report(options: Report) -> int:
     from rich.console import Console
 
-    from thrust_rl.experiment.compare import save_whole, writable_folder
+    from thrust_rl.experiment.compare import save_whole
     from thrust_rl.experiment.comparison import Comparison
     from thrust_rl.experiment.merge import merged
     from thrust_rl.experiment.merge_notes import given_again
     from thrust_rl.experiment.store import PLAN_FILE
+    from thrust_rl.files import writable_folder
 
     first_given: dict[Path, Path] = {}  # a folder may have several paths
     given = [path if path.is_dir() else path.parent for path in options.folders]

@@ -1,5 +1,6 @@
 """Files that are whole or not there, and what is noted about the machine that wrote them."""
 
+import glob
 import hashlib
 import importlib.metadata
 import json
@@ -34,6 +35,32 @@ def whole(path: Path) -> Iterator[IO[bytes]]:
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def sweep(path: Path) -> None:
+    """Remove what killed processes left of writing this file."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        left.unlink(missing_ok=True)
+
+
+def writable_folder(path: str | Path, *, name: str = "out") -> Path:
+    """The folder, created if needed; `name` is what messages call it.
+
+    Raises:
+        ConfigError: it is a file, or cannot be written to.
+    """
+    folder = Path(path)
+    try:
+        require(not folder.exists() or folder.is_dir(), f"{name} is {folder}: that is a file; give a folder")
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except (OSError, ValueError) as error:
+        if isinstance(error, ConfigError):
+            raise
+        said = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{name} is {folder}: cannot write there ({said}); give another folder") from error
+    return folder
 
 
 def write_json(path: Path, data: dict[str, Any], *, indent: int | None = 1) -> None:

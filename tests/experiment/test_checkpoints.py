@@ -57,10 +57,20 @@ def test_an_interrupted_job_goes_on_and_gives_what_an_undisturbed_one_gives(tmp_
     assert without_times(resumed) == without_times(undisturbed) and resumed.resumed_at == ()
 
 
+def test_a_damaged_checkpoint_is_refused_before_anything_runs(tmp_path):
+    store = RunStore(tmp_path, planned())
+    store.begin()
+    job = jobs_of(planned())[0]
+    store.checkpointed(job, every=128).checkpoints.path("mlp", seed=0).write_bytes(b"nothing of ours")
+    with pytest.raises(ConfigError, match="mlp-0.safetensors is damaged, or no checkpoint .*delete it"):
+        compare("FlickeringCartPole-v0", arms=["mlp"], seeds=2, config=TINY, out=tmp_path, checkpoint_every=128)
+
+
 def test_starting_over_deletes_checkpoints_too_and_nothing_else(tmp_path):
     store = RunStore(tmp_path, planned())
     store.begin()
     (tmp_path / "runs" / "mine-0.safetensors").touch()
+    (tmp_path / "runs" / ".mine-0.safetensors.abc").touch()  # of a process that was killed
     (tmp_path / "runs" / "notes.txt").touch()
     RunStore(tmp_path, planned(), fresh=True)
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["notes.txt"]
@@ -95,7 +105,9 @@ def test_after_a_fault_that_was_mended_the_same_comparison_goes_on_and_says_so(t
         workers=1,
     )
     file = tmp_path / "out" / "runs" / "breakable_Breakable_"
-    with pytest.raises(RunError, match=f"at step 70: .*on fire; checkpoint written to {file}.*-mlp-0.safetensors"):
+    with pytest.raises(
+        RunError, match=f"at step 70: .*on fire; checkpoint after 256 steps: {file}.*-mlp-0.safetensors"
+    ):
         again()
     (tmp_path / "broken").unlink()
     comparison = again()

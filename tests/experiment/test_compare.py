@@ -11,11 +11,12 @@ import pytest
 
 import thrust_rl.experiment.compare
 from thrust_rl.config import ARMS, ArmConfig, ConfigError, TrainConfig
-from thrust_rl.experiment.compare import compare, writable_folder
+from thrust_rl.experiment.compare import compare
 from thrust_rl.experiment.comparison import Comparison
 from thrust_rl.experiment.environment import EnvSpec
 from thrust_rl.experiment.plan import MAX_SEED
 from thrust_rl.experiment.runner import RunError, Runner
+from thrust_rl.files import writable_folder
 
 FAKE_WORKER = str(Path(__file__).with_name("fake_worker.py"))
 TINY = TrainConfig(total_timesteps=512, num_envs=4, num_steps=32)

@@ -18,8 +18,9 @@ from envs_for_tests import LSTM_ARM, MLP_ARM, Poisoned, Short, environment, sett
 from host_envs_for_tests import Failing, Telling
 from thrust_rl.config import ConfigError
 from thrust_rl.envs.faults import EnvError
+from thrust_rl.envs.named import make
 from thrust_rl.envs.observation import Flicker
-from thrust_rl.envs.task import HostTask
+from thrust_rl.envs.task import CompiledTask, HostTask
 from thrust_rl.training.checkpoint import HEADER, load_checkpoint, save_checkpoint
 from thrust_rl.training.curve import LearningCurve
 from thrust_rl.training.evaluate import evaluate
@@ -114,6 +115,11 @@ def test_seeds_that_stand_at_different_steps_begin_together(tmp_path):
     """Side by side they need the same number of updates; beginning anew costs time and changes nothing."""
     config = settings(updates=3)
     compiled(ENV, MLP_ARM, config, seeds=(4,), checkpoints=tmp_path)
+    before = (tmp_path / "tiny-mlp-4.safetensors").read_bytes()
+    with pytest.raises(Stop):
+        kept = Checkpoints(tmp_path, every=UPDATE)
+        train(ENV, MLP_ARM, config, seeds=(3, 4), checkpoints=kept, vectorize_seeds=True, on_progress=stop_after(0))
+    assert (tmp_path / "tiny-mlp-4.safetensors").read_bytes() == before, "what had come further is not replaced"
     both = train(ENV, MLP_ARM, config, seeds=(3, 4), checkpoints=tmp_path, vectorize_seeds=True)
     for one, other in zip(both, train(ENV, MLP_ARM, config, seeds=(3, 4), vectorize_seeds=True), strict=True):
         same(one, other)
@@ -170,7 +176,7 @@ def test_a_fault_is_preceded_by_a_checkpoint_and_the_message_says_where(tmp_path
     """Environments of 8 steps a window; step 21 is in the third window, and two updates are kept."""
     failing = HostTask("telling", functools.partial(Failing, "raise", at=21))
     path = Checkpoints(tmp_path).path(LSTM_ARM.name, seed=0)
-    with pytest.raises(EnvError, match=f"environment 0 at step 21: .*on fire; checkpoint written to {path}$"):
+    with pytest.raises(EnvError, match=f"environment 0 at step 21: .*on fire; checkpoint after 64 steps: {path}$"):
         train(failing, LSTM_ARM, HOST, checkpoints=tmp_path)
     kept = load_checkpoint(path, failing).result
     with pytest.raises(EnvError) as plain:
@@ -187,6 +193,34 @@ def test_a_fault_is_preceded_by_a_checkpoint_and_the_message_says_where(tmp_path
     undisturbed = load_checkpoint(tmp_path / "b" / path.name, failing).result
     same(kept, undisturbed)
     assert kept.steps == 2 * UPDATE and float(kept.state.moments.count) == 4 + 2 * UPDATE
+
+
+def test_without_a_finished_update_a_file_is_neither_made_nor_changed(tmp_path):
+    """Or the first frames would be in the moments twice, and no report would say that environments began anew."""
+    path = Checkpoints(tmp_path).path(LSTM_ARM.name, seed=0)
+    early, later = (HostTask("telling", functools.partial(Failing, "raise", at=at)) for at in (3, 11))
+    run = functools.partial(train, arm=LSTM_ARM, config=HOST, checkpoints=tmp_path)
+    with pytest.raises(EnvError, match="no update had been finished, so there is no checkpoint"):
+        run(early)
+    assert not path.exists()
+    for task in (later, early, early):
+        with pytest.raises(EnvError, match=f"on fire; checkpoint after 32 steps: {path}"):
+            run(task)
+    kept = load_checkpoint(path, task).result
+    assert (kept.steps, float(kept.state.moments.count)) == (UPDATE, 4 + UPDATE)
+    assert (kept.env_restarts, kept.resumed_at) == (0, ()), "a fault that ends the run replaced nothing"
+
+
+def test_a_fault_of_somebody_elses_kind_arrives_as_it_is(tmp_path):
+    class Budget(TrainingError):
+        def __init__(self, steps, limit):
+            super().__init__(f"{steps} of {limit}")
+
+    def stop(progress):
+        raise Budget(progress.steps, 3)
+
+    with pytest.raises(Budget):
+        compiled(ENV, MLP_ARM, settings(), checkpoints=tmp_path, on_progress=stop)
 
 
 def test_on_the_host_environments_begin_anew_and_the_rest_goes_on(tmp_path):
@@ -268,7 +302,7 @@ def test_every_kind_of_input_and_action_is_kept(tmp_path):
 def test_a_nan_leaves_the_last_state_that_was_finite(tmp_path):
     """F13, windows of 8: transition 17 is in the third update, wherever the chunk began that it is in."""
     config = settings(updates=4, normalize_obs=False, anneal_lr=False)
-    with pytest.raises(TrainingError, match=r"non-finite .* at update 3 of 4: .*; checkpoint written to .*-0\."):
+    with pytest.raises(TrainingError, match=r"non-finite .* at update 3 of 4: .*; checkpoint after 64 steps: .*-0\."):
         compiled(environment(Poisoned(17, True)), MLP_ARM, config, checkpoints=tmp_path)
     kept = load_checkpoint(Checkpoints(tmp_path).path(MLP_ARM.name, seed=0), environment(Poisoned(17, True))).result
     two = settings(updates=2, normalize_obs=False, anneal_lr=False)
@@ -301,11 +335,12 @@ DAMAGES = {
     "half of it": (lambda content: content[: len(content) // 2], "damaged, or no checkpoint"),
     "without its last byte": (lambda content: content[:-1], "damaged, or no checkpoint"),
     "some text": (lambda content: b"what is this?" * 100, "damaged, or no checkpoint"),
-    "one bit": (flipped, "damaged .*its arrays were changed"),
+    "one bit of a number": (flipped, "damaged .*not what was written"),
+    "one bit of the text": (lambda content: content.replace(b"seed", b"sfed", 1), "damaged .*not what was written"),
     "of somebody else": (lambda content: safetensors.numpy.save({"a": np.ones(3)}), "is no thrust-rl/checkpoint"),
     "of the future": (lambda content: changed_header(content, schema_version=2), "has schema version 2"),
-    "without a curve": (lambda content: changed_header(content, curve={}), "damaged .*KeyError"),
-    "with an odd arm": (lambda content: changed_header(content, arm={"name": "x", "brain": 3}), "damaged .*brain"),
+    "with other seconds": (lambda content: changed_header(content, seconds_run=1.5), "damaged .*not what was written"),
+    "without a check": (lambda content: changed_header(content, check=None), "damaged .*not what was written"),
 }
 
 
@@ -344,6 +379,39 @@ def test_another_run_is_refused_and_what_differs_is_named(tmp_path, whole, said,
     assert path.read_bytes() == whole
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (make("gymnasium:Pendulum-v1", g=9.81), make("gymnasium:Pendulum-v1", g=1.0)),
+        (CompiledTask(ENV), CompiledTask(environment(Short(3), sensor=Flicker(0.9)))),
+    ],
+    ids=["g", "flicker_prob"],
+)
+def test_other_parameters_are_another_environment(tmp_path, one, other):
+    train(one, LSTM_ARM, HOST, checkpoints=tmp_path)
+    with pytest.raises(ConfigError, match="is of another environment .*there and .*here"):
+        train(other, LSTM_ARM, HOST, checkpoints=tmp_path)
+
+
+def test_what_a_killed_process_left_is_swept_away(tmp_path):
+    (tmp_path / ".tiny-mlp-0.safetensors.abc123").touch()
+    (tmp_path / ".tiny-mlp-1.safetensors.abc123").touch()  # of another run, which may be writing
+    compiled(ENV, MLP_ARM, settings(), checkpoints=tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        ".tiny-mlp-1.safetensors.abc123",
+        "tiny-mlp-0.safetensors",
+    ]
+
+
+def test_a_folder_that_is_given_relatively_stays_where_it_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    compiled(
+        ENV, MLP_ARM, settings(), checkpoints="kept", on_progress=lambda progress: os.chdir(tmp_path / "elsewhere")
+    )
+    assert (tmp_path / "kept" / "tiny-mlp-0.safetensors").exists()
+
+
 def test_a_task_of_the_same_name_with_other_spaces_is_refused(tmp_path):
     train(TASK, LSTM_ARM, HOST, checkpoints=tmp_path)
     other = HostTask(TASK.name, functools.partial(Telling, num_actions=5))
@@ -358,7 +426,7 @@ def test_a_file_that_is_not_there_says_so(tmp_path):
 
 def test_where_nothing_can_be_written_training_says_so_before_or_at_once(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
-    with pytest.raises(ConfigError, match="cannot be made"):
+    with pytest.raises(ConfigError, match="cannot write there .Not a directory"):
         compiled(ENV, MLP_ARM, settings(), checkpoints=tmp_path / "file" / "folder")
 
     def full(*arguments):
@@ -368,7 +436,7 @@ def test_where_nothing_can_be_written_training_says_so_before_or_at_once(tmp_pat
     with pytest.raises(TrainingError, match="cannot be written .No space left on device"):
         compiled(ENV, MLP_ARM, settings(), checkpoints=tmp_path)
     failing = HostTask("telling", functools.partial(Failing, "raise", at=21))
-    with pytest.raises(EnvError, match="on fire; no checkpoint could be written$"):
+    with pytest.raises(EnvError, match="on fire; .* cannot be written .No space left on device.; no update"):
         train(failing, LSTM_ARM, HOST, checkpoints=tmp_path)
 
 
@@ -397,6 +465,17 @@ def test_a_checkpoint_is_due_at_the_first_update_after_every_so_many_steps(tmp_p
     assert due == expected == at
 
 
-def test_odd_settings_are_refused(tmp_path):
-    with pytest.raises(ConfigError, match="checkpoint_every is 0"):
-        Checkpoints(tmp_path, 0)
+@pytest.mark.parametrize("every", [0, -1, 2.5, True, "100", None, float("inf")])
+def test_odd_settings_are_refused(unchecked, tmp_path, every):
+    with pytest.raises(ConfigError, match=f"checkpoint_every is {every!r}"):
+        Checkpoints(tmp_path, every)
+    with pytest.raises(ConfigError, match="name is '../up'"):
+        Checkpoints(tmp_path, name="../up")
+    with pytest.raises(TypeError, match="checkpoints is a int: give a folder"):
+        compiled(ENV, MLP_ARM, settings(), checkpoints=5)
+
+
+def test_numbers_of_numpys_are_numbers(unchecked, tmp_path):
+    checkpoints = Checkpoints(tmp_path, every=np.int64(UPDATE))
+    compiled(ENV, MLP_ARM, settings(), seeds=np.arange(1), checkpoints=checkpoints)
+    assert load_checkpoint(checkpoints.path(MLP_ARM.name, seed=0), ENV).result.seed == 0

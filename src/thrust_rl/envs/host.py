@@ -161,9 +161,9 @@ class HostBatch:
             EnvError: that is not wanted, or did not help.
         """
         for i, fault in faults.items():
-            self.replaced[i] += 1
-            if self._remake is None or self.replaced[i] > MAX_RESTARTS:
+            if self._remake is None or self.replaced[i] >= MAX_RESTARTS:
                 raise env_error(self._first + i, int(self.steps), fault)
+            self.replaced[i] += 1
             with contextlib.suppress(Exception):  # what failed may fail at this too
                 self._envs[i].close()
             self._envs[i] = self._remake()

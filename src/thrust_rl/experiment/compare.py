@@ -20,7 +20,7 @@ from thrust_rl.experiment.runner import JobEvent, Runner
 from thrust_rl.experiment.scale import MIN_EFFECT
 from thrust_rl.experiment.schema import RESULT_FILE
 from thrust_rl.experiment.store import RunStore, split_jobs
-from thrust_rl.files import write_json
+from thrust_rl.files import writable_folder, write_json
 from thrust_rl.training.keeping import Checkpoints
 
 Finished = list[tuple[Job, SeedResult]]
@@ -138,7 +138,7 @@ def run(
     require(workers is None or workers >= 1, f"workers is {workers}: it must be at least 1")
     if checkpoint_every is not None:
         require(out is not None, "checkpoint_every is given without out: name the folder for the checkpoints")
-        Checkpoints("", checkpoint_every)  # checks it before anything runs
+        Checkpoints("", checkpoint_every)  # checks it before anything is made
     started, tell = time.monotonic(), listener or (lambda event: None)
     folder = writable_folder(out) if out is not None else None
     store = RunStore(folder, planned, fresh=fresh) if folder is not None else None
@@ -191,24 +191,6 @@ def assembled(planned: Comparison, finished: Finished, *, complete: bool, second
 
     tasks = tuple(TaskResult(task.label, tuple(map(condition_with, task.conditions))) for task in planned.tasks)
     return dataclasses.replace(planned, tasks=tasks, status="complete" if complete else "interrupted", seconds=seconds)
-
-
-def writable_folder(path: str | Path) -> Path:
-    """The folder, created if needed.
-
-    Raises:
-        ConfigError: it is a file, or cannot be written to.
-    """
-    folder = Path(path)
-    require(not folder.exists() or folder.is_dir(), f"out is {folder}: that is a file; give a folder")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".thrust-write-probe"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        require(False, f"out is {folder}: cannot write there ({error.strerror}); give another folder")
-    return folder
 
 
 def save(comparison: Comparison, folder: Path) -> list[Path]:

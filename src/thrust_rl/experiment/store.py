@@ -14,7 +14,7 @@ from thrust_rl.experiment.schema import RESULT_FILE, plain
 from thrust_rl.experiment.settings import digest_of, settings_of, settings_of_run
 from thrust_rl.experiment.verdict import SECOND_LOOK
 from thrust_rl.files import read_json, slug, write_json
-from thrust_rl.training.checkpoint import SUFFIX
+from thrust_rl.training.checkpoint import SUFFIX, read_checkpoint
 from thrust_rl.training.keeping import Checkpoints
 
 RUN, PLAN = "thrust-rl/run", "thrust-rl/plan"
@@ -94,8 +94,16 @@ class RunStore:
         write_json(self._path(job, result.seed), {"schema": RUN, "schema_version": VERSION, **written}, indent=None)
 
     def checkpointed(self, job: Job, *, every: int) -> Job:
-        """The job, with its runs kept here, beside their results, every so many steps."""
-        return dataclasses.replace(job, checkpoints=Checkpoints(str(self._runs), every, self._name(job)))
+        """The job, with its runs kept here, beside their results, every so many steps.
+
+        Raises:
+            ConfigError: what is kept there of one of them is damaged.
+        """
+        checkpoints = Checkpoints(str(self._runs.absolute()), every, self._name(job))
+        for path in (checkpoints.path(job.arm.name, seed=seed) for seed in job.seeds):
+            if path.exists():
+                read_checkpoint(path)
+        return dataclasses.replace(job, checkpoints=checkpoints)
 
     def _path(self, job: Job, seed: int) -> Path:
         return self._runs / f"{self._name(job)}-{seed}.json"
@@ -124,7 +132,7 @@ def split_jobs(jobs: Sequence[Job], store: "RunStore | None") -> tuple[list[tupl
 def _clear(runs: Path) -> None:
     """Delete what earlier comparisons left, and nothing else that may lie there."""
     if (runs / PLAN_FILE).exists():
-        for path in (*runs.glob("*.json"), *runs.glob(f"*{SUFFIX}")):
+        for path in (*runs.glob("*.json"), *runs.glob(f"*{SUFFIX}"), *runs.glob(f".*{SUFFIX}.*")):
             path.unlink()
 
 

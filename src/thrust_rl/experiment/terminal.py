@@ -75,7 +75,8 @@ class LiveProgress:
                 self._count(job, event.data["seeds"], event.data["steps"])
                 self._progress.update(task, note=_note(event))
             case "restarted":
-                self._say(f"{job.label}: {event.data['reason']}; started over", style="yellow")
+                again = "started over" if job.checkpoints is None else "started again from its checkpoint, if any"
+                self._say(f"{job.label}: {event.data['reason']}; {again}", style="yellow")
                 self._count(job, job.seeds, 0)
             case "kept":
                 self._kept += len(job.seeds)

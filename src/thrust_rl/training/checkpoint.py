@@ -15,10 +15,10 @@ import safetensors.numpy
 from jaxtyping import PyTree
 from numpy.typing import NDArray
 
-from thrust_rl.config import ArmConfig, ConfigError, TrainConfig, from_dict, require
+from thrust_rl.config import ArmConfig, ConfigError, TrainConfig, arm_from, from_dict, require
 from thrust_rl.differences import changes
 from thrust_rl.envs.core import FunctionalEnv
-from thrust_rl.envs.task import AnyTask
+from thrust_rl.envs.task import AnyTask, CompiledTask, HostTask, VectorTask
 from thrust_rl.files import require_schema, versions, whole
 from thrust_rl.policies.actor_critic import count_parameters
 from thrust_rl.policies.inputs import Task
@@ -29,6 +29,7 @@ from thrust_rl.training.result import TrainResult
 
 SCHEMA, VERSION = "thrust-rl/checkpoint", 1
 SUFFIX = ".safetensors"
+CURVE = "curve/"  # before the names of its arrays
 HEADER = "thrust-rl"  # the entry of the file's metadata that holds everything but the arrays
 REMEDY = "give another file, or delete it and train anew"
 
@@ -48,14 +49,14 @@ class Checkpoint:
 
 
 def save_checkpoint(
-    path: str | Path, env: FunctionalEnv | AnyTask, arm: ArmConfig, config: TrainConfig, result: TrainResult
+    path: str | Path, env: FunctionalEnv | AnyTask, arm: str | ArmConfig, config: TrainConfig, result: TrainResult
 ) -> Path:
     """Write a run; the file is whole or not there, whatever happens meanwhile.
 
     The state of environments that the host steps is not in it: nobody but they can keep it.
 
     Args:
-        path: of the file; its folder exists.
+        path: of the file; its folder is made if needed.
         env: what was trained in.
         arm: what was trained.
         config: as in training.
@@ -72,24 +73,25 @@ def save_checkpoint(
         2048
     """
     tensors = _tensors(_kept(env, result.state))
+    tensors |= {f"{CURVE}{name}": array for name, array in result.curve.to_arrays().items()}
     data = {
         "schema": SCHEMA,
         "schema_version": VERSION,
         "environment": _named(env),
-        "arm": dataclasses.asdict(arm),
+        "arm": dataclasses.asdict(arm_from(arm)),
         "config": dataclasses.asdict(config),
         "seed": result.seed,
-        "steps": result.steps,
-        "curve": result.curve.to_dict(),
         "seconds_run": result.seconds_run,
         "env_restarts": result.env_restarts,
         "resumed_at": list(result.resumed_at),
         "versions": versions(),
-        "check": _digest(tensors),
     }
-    with whole(Path(path)) as file:
+    data["check"] = _digest(data, tensors)
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole(path) as file:
         file.write(safetensors.numpy.save(tensors, {HEADER: json.dumps(data, allow_nan=False)}))
-    return Path(path)
+    return path
 
 
 def load_checkpoint(path: str | Path, env: FunctionalEnv | AnyTask) -> Checkpoint:
@@ -103,23 +105,17 @@ def load_checkpoint(path: str | Path, env: FunctionalEnv | AnyTask) -> Checkpoin
         ConfigError: the file cannot be read, is damaged, or is of another environment.
     """
     path = Path(path)
-    require(path.exists(), f"{path} does not exist: give another file")
-    data, tensors = _read(path)
-    require_schema(data, path, schema=SCHEMA, version=VERSION, remedy=REMEDY)
-    try:
-        arm, config = from_dict(ArmConfig, data["arm"]), from_dict(TrainConfig, data["config"])
-        curve, environment, seed = LearningCurve.from_dict(data["curve"]), data["environment"], int(data["seed"])
-        require(data["check"] == _digest(tensors), "its arrays were changed")
-    except (ConfigError, KeyError, TypeError, ValueError) as error:
-        raise ConfigError(f"{path} is damaged ({type(error).__name__}: {error}): {REMEDY}") from error
-    changed = changes({"environment": environment}, {"environment": _named(env)})
+    data, tensors = read_checkpoint(path)
+    arm, config = from_dict(ArmConfig, data["arm"]), from_dict(TrainConfig, data["config"])
+    changed = changes({"environment": data["environment"]}, {"environment": _named(env)})
     require(not changed, f"{path} is of another environment ({changed}): {REMEDY}")
+    curve = {name.removeprefix(CURVE): tensors.pop(name) for name in list(tensors) if name.startswith(CURVE)}
     state = _state(path, env, arm, config, tensors)
     result = TrainResult(
-        seed=seed,
-        curve=curve,
+        seed=data["seed"],
+        curve=LearningCurve.from_arrays(curve),
         params=count_parameters(state.learner.policy),
-        steps=data["steps"],
+        steps=int(state.update) * config.steps_per_update,
         seconds_compile=0.0,
         seconds_run=data["seconds_run"],
         state=state,
@@ -129,16 +125,32 @@ def load_checkpoint(path: str | Path, env: FunctionalEnv | AnyTask) -> Checkpoin
     return Checkpoint(arm, config, result, data["versions"])
 
 
-def _read(path: Path) -> tuple[Any, Tensors]:
-    """The header and the arrays."""
+def read_checkpoint(path: Path) -> tuple[dict[str, Any], Tensors]:
+    """What a file holds, all of it exactly as it was written.
+
+    Raises:
+        ConfigError: it cannot be read, is damaged, or no checkpoint.
+    """
+    require(path.exists(), f"{path} does not exist: give another file")
     try:
         with safetensors.safe_open(path, framework="numpy") as file:
-            header = json.loads((file.metadata() or {}).get(HEADER, "{}"))
-            return header, {name: file.get_tensor(name) for name in file.keys()}
+            data = json.loads((file.metadata() or {}).get(HEADER, "{}"))
+            tensors = {name: file.get_tensor(name) for name in file.keys()}
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read ({error.strerror}): {REMEDY}") from error
-    except (safetensors.SafetensorError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} cannot be read ({error.strerror or error}): {REMEDY}") from error
+    except (
+        safetensors.SafetensorError,
+        ArithmeticError,
+        AttributeError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise ConfigError(f"{path} is damaged, or no checkpoint ({error}): {REMEDY}") from error
+    require_schema(data, path, schema=SCHEMA, version=VERSION, remedy=REMEDY)
+    written = data.pop("check", None)
+    require(written == _digest(data, tensors), f"{path} is damaged (it is not what was written): {REMEDY}")
+    return data, tensors
 
 
 def _kept(env: FunctionalEnv | AnyTask, state: TrainState) -> TrainState:
@@ -189,9 +201,9 @@ def _named_leaves(tree: PyTree) -> list[tuple[str, Any]]:
     return [(jax.tree_util.keystr(path, simple=True, separator="/"), leaf) for path, leaf in found]
 
 
-def _digest(tensors: Tensors) -> str:
-    """A short text that is equal for equal arrays."""
-    total = hashlib.sha256()
+def _digest(data: dict[str, Any], tensors: Tensors) -> str:
+    """A short text that is equal for equal content."""
+    total = hashlib.sha256(json.dumps(data, sort_keys=True).encode())
     for name in sorted(tensors):
         total.update(f"{name} {tensors[name].dtype} {tensors[name].shape} ".encode())
         total.update(np.ascontiguousarray(tensors[name]).tobytes())
@@ -199,5 +211,17 @@ def _digest(tensors: Tensors) -> str:
 
 
 def _named(env: FunctionalEnv | AnyTask) -> str:
-    """What was trained in: a compiled environment with all its parameters, a task by its name."""
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(env)) if isinstance(env, FunctionalEnv) else env.name
+    """What was trained in, with its parameters as far as they are data."""
+    name, built_by = ("", env) if isinstance(env, FunctionalEnv) else (env.name, _maker(env))
+    parameters = repr(built_by) if dataclasses.is_dataclass(built_by) else ""
+    return " ".join(filter(None, (name, re.sub(r" at 0x[0-9a-f]+", "", parameters))))
+
+
+def _maker(task: AnyTask) -> object:
+    match task:
+        case HostTask():
+            return task.make_env
+        case VectorTask():
+            return task.make_vector
+        case CompiledTask():
+            return task.env

@@ -56,18 +56,17 @@ class LearningCurve:
         """The curve's peak."""
         return max(self.mean_return, default=None)
 
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON types, whole: what is read back goes on as this would."""
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """The whole of it: what is read back goes on as this would."""
         return {
-            "steps": list(self.steps),
-            "mean_return": list(self.mean_return),
-            "episodes": self.episodes,
-            "recent": list(self._recent),
+            "steps": np.array(self.steps, np.int64),
+            "mean_return": np.array(self.mean_return, np.float64),
+            "episodes": np.array(self.episodes, np.int64),
+            "recent": np.array(self._recent, np.float64),
         }
 
     @staticmethod
-    def from_dict(data: dict[str, Any]) -> "LearningCurve":
-        """Back from JSON types."""
-        curve = LearningCurve(list(data["steps"]), list(data["mean_return"]), int(data["episodes"]))
-        curve._recent.extend(data["recent"])
-        return curve
+    def from_arrays(arrays: dict[str, NDArray[Any]]) -> "LearningCurve":
+        """Back from `to_arrays`."""
+        steps, returns, recent = (arrays[name].tolist() for name in ("steps", "mean_return", "recent"))
+        return LearningCurve(steps, returns, int(arrays["episodes"]), deque(recent, maxlen=RECENT_EPISODES))

@@ -2,15 +2,18 @@
 
 import contextlib
 import dataclasses
+import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from thrust_rl.config import ArmConfig, ConfigError, TrainConfig, require
+from thrust_rl.config import ArmConfig, TrainConfig, require
+from thrust_rl.config.rules import require_count, store_plain
 from thrust_rl.differences import changes
 from thrust_rl.envs.core import FunctionalEnv
 from thrust_rl.envs.faults import EnvError
 from thrust_rl.envs.task import AnyTask
-from thrust_rl.files import slug
+from thrust_rl.files import slug, sweep, versions, writable_folder
 from thrust_rl.training.checkpoint import SUFFIX, load_checkpoint, save_checkpoint
 from thrust_rl.training.result import TrainingError, TrainResult
 
@@ -37,8 +40,11 @@ class Checkpoints:
     name: str | None = None
 
     def __post_init__(self) -> None:
-        """Check the rule."""
-        require(self.every >= 1, f"checkpoint_every is {self.every}: it is a number of environment steps, at least 1")
+        """Check the rules."""
+        store_plain(self)
+        require_count("checkpoint_every", self.every)
+        is_name = self.name is None or ("/" not in self.name and os.sep not in self.name and "\0" not in self.name)
+        require(is_name, f"name is {self.name!r}: it must be a file name, without separators")
 
     def path(self, arm: str, *, seed: int) -> Path:
         """Of the file of a run."""
@@ -69,19 +75,21 @@ class Keeper:
     ) -> None:
         self._env, self._arm, self._config, self._seed = env, arm, config, seed
         self._every = None if checkpoints is None else checkpoints.every
-        self._path = None if checkpoints is None else checkpoints.path(arm.name, seed=seed)
-        if self._path is not None:
-            try:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise ConfigError(f"checkpoints: {self._path.parent} cannot be made ({error.strerror})") from error
+        self._path: Path | None = None
+        if checkpoints is not None:
+            folder = writable_folder(checkpoints.folder, name="checkpoints").absolute()  # wherever we are led
+            self._path = folder / checkpoints.path(arm.name, seed=seed).name
+            sweep(self._path)
         self.found = self._found()
+        self._steps = 0 if self.found is None else self.found.steps  # of what the file holds
 
     def _found(self) -> TrainResult | None:
         """The run as its checkpoint left it, if there is one."""
         if self._path is None or not self._path.exists():
             return None
         kept = load_checkpoint(self._path, self._env)
+        if other := changes(kept.versions, versions()):
+            warnings.warn(f"{self._path} goes on, but maybe not bit for bit ({other})", stacklevel=2)
         changed = changes(_settings(kept.arm, kept.config, kept.result.seed), self._settings(kept.config))
         require(
             not changed,
@@ -104,18 +112,27 @@ class Keeper:
         due = (done * per_update // self._every + 1) * self._every
         return -(-due // per_update) - done
 
-    def keep(self, result: TrainResult) -> Path | None:
-        """Write the run so far.
+    def keep(self, result: TrainResult) -> None:
+        """Write the run so far, unless the file holds as much of it or more.
 
         Raises:
             TrainingError: it cannot be written; what was written before is still there.
         """
-        if self._path is None:
-            return None
+        if self._path is None or result.steps <= self._steps:
+            return
         try:
-            return save_checkpoint(self._path, self._env, self._arm, self._config, result)
+            save_checkpoint(self._path, self._env, self._arm, self._config, result)
         except OSError as error:
-            raise TrainingError(f"{self._path} cannot be written ({error.strerror}): make room there") from error
+            raise TrainingError(f"{self._path} cannot be written ({error.strerror or error})") from error
+        self._steps = result.steps
+
+    def told(self) -> str:
+        """What there is to go on from, for the message of a fault; empty where nothing is to be kept."""
+        if self._path is None:
+            return ""
+        if not self._steps:
+            return "no update had been finished, so there is no checkpoint"
+        return f"checkpoint after {self._steps:,} steps: {self._path}"
 
 
 def _settings(arm: ArmConfig, config: TrainConfig, seed: int) -> dict[str, object]:
@@ -128,11 +145,13 @@ def kept_on_error(keepers: Sequence[Keeper], so_far: Callable[[], Sequence[Train
     try:
         yield
     except BaseException as error:
+        said = []
         try:
-            kept = [keeper.keep(result) for keeper, result in zip(keepers, so_far(), strict=True)]
-            said = f"; checkpoint written to {', '.join(map(str, kept))}" if any(kept) else ""
-        except TrainingError:
-            said = "; no checkpoint could be written"
-        if said and isinstance(error, EnvError | TrainingError):
-            raise type(error)(f"{error}{said}") from error
+            for keeper, result in zip(keepers, so_far(), strict=True):
+                keeper.keep(result)
+        except TrainingError as failed:
+            said.append(str(failed) if str(failed) != str(error) else "")
+        if type(error) in (EnvError, TrainingError):  # no one else's, which may be built from other arguments
+            said += [keeper.told() for keeper in keepers]
+            raise type(error)("; ".join(filter(None, [str(error), *said]))) from error
         raise

@@ -60,6 +60,9 @@ def train(
     require_fits(obs_spec(env.observation_space), arm, config)
     report = on_progress or (lambda progress: None)
     kept = Checkpoints(checkpoints) if isinstance(checkpoints, str | Path) else checkpoints
+    if not isinstance(kept, Checkpoints | None):
+        raise TypeError(f"checkpoints is a {type(kept).__name__}: give a folder, or Checkpoints(folder, every=...)")
+    seeds = tuple(map(int, seeds))  # NumPy's too
     if not isinstance(env, FunctionalEnv):
         return [train_hosted(env, arm, config, seed, report=report, checkpoints=kept) for seed in seeds]
     vectorized = jax.default_backend() != "cpu" if vectorize_seeds is None else vectorize_seeds
