@@ -1,6 +1,8 @@
 """Every test runs the library with its annotations checked: shapes, dtypes and types, at each call."""
 
 import functools
+import gc
+import pathlib
 import sys
 import types
 import typing
@@ -35,6 +37,18 @@ jaxtyping.install_import_hook("thrust_rl", "thrust_rl_annotations.check")
 # Same examples on every run, and no time limit on one that has to compile.
 settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("repeatable")
+
+
+MAPS, MOST_MAPS = pathlib.Path("/proc/self/maps"), 30_000  # Linux kills a process that asks for more than 65,530
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compiled_code_is_dropped_in_time():
+    """Every compiled function takes a few maps of memory, and one process runs half of all tests."""
+    yield
+    if MAPS.exists() and len(MAPS.read_bytes().splitlines()) > MOST_MAPS:
+        jax.clear_caches()
+        gc.collect()
 
 
 @pytest.fixture

@@ -23,11 +23,11 @@ TINY = TrainConfig(total_timesteps=512, num_envs=4, num_steps=32)
 PRINTING = """
 import os, sys, numpy
 import thrust_rl.experiment.trial as trial
-import thrust_rl.training.train as module
+import thrust_rl.training.result as module
 from thrust_rl.training.curve import LearningCurve
 from thrust_rl.training.evaluate import Episodes
 
-def train(env, arm, config, *, seeds, on_progress):
+def train(env, arm, config, *, seeds, on_progress, checkpoints):
     print("stray line"); sys.stdout.write("stray words without an end"); sys.stdout.flush()
     os.write(1, b'{"event": "result", "seeds": []}\\n')
     os.system("echo stray echo")
@@ -37,7 +37,7 @@ def train(env, arm, config, *, seeds, on_progress):
     curve.add(128, numpy.array([[20.0 + seeds[0]]]))
     return [module.TrainResult(seeds[0], curve, 7, 512, 1.0, 2.0, None)]
 
-def evaluate(env, arm, config, state, *, episodes, greedy, seed, on_progress):
+def evaluate(env, arm, config, state, *, episodes, greedy, seed, max_steps, on_progress):
     print("stray evaluation")
     on_progress()
     return Episodes(numpy.full(episodes, 30.0 + greedy), numpy.full(episodes, 9), numpy.zeros(episodes, bool))
