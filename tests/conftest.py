@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import os
 import pathlib
 import sys
 import types
@@ -33,6 +34,10 @@ if any(name.split(".")[0] == "thrust_rl" for name in sys.modules):
 sys.modules["thrust_rl_annotations"] = types.ModuleType("thrust_rl_annotations")
 sys.modules["thrust_rl_annotations"].check = check
 jaxtyping.install_import_hook("thrust_rl", "thrust_rl_annotations.check")
+
+# Processes that tests start compile in half the time at the lowest level; this one has read its own flags by now.
+jax.devices()
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0".strip()
 
 # Same examples on every run, and no time limit on one that has to compile.
 settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=50)
