@@ -191,7 +191,7 @@ def test_every_arm_whose_episodes_were_cut_is_told_with_where_and_how_many(sampl
 
 
 def test_inputs_and_replaced_environments_are_told():
-    fed = ArmConfig("own", previous_action=True)
+    fed = ArmConfig("own", previous_action=True).with_inputs()
     said = " ".join(comparison({"lstm": LSTM, fed: MLP}, restarts=1).sentences)
     assert "Fed with their previous action or reward, a memory channel of its own: own+action." in said
     assert "lstm and own+action are not fed the same: their difference is not the memory's alone." in said

@@ -41,6 +41,8 @@ def test_where_there_are_several_conditions_a_job_says_which():
 
 
 def test_inputs_are_added_to_every_arm_and_shown_in_its_name():
+    own = plan(FLICKER, Options(arms=["lstm", ArmConfig("own", previous_reward=True)]))
+    assert [arm.name for arm in own.arms] == ["lstm", "own+reward"]
     planned = plan(FLICKER, Options(arms=["lstm", "mlp+action"], previous_action=True, previous_reward=True))
     assert [arm.name for arm in planned.arms] == ["lstm+action+reward", "mlp+action+reward"]
     assert all(arm.arm.previous_action and arm.arm.previous_reward for arm in planned.arms)

@@ -40,7 +40,7 @@ class ArmConfig:
     """
 
     name: str
-    """What tables, plots and files call this arm; +action and +reward are added where it is fed these."""
+    """What tables, plots and files call this arm; a comparison adds +action and +reward where it is fed these."""
     cell: CellName = "none"
     """Memory cell: none, lstm or gru."""
     encoder_sizes: tuple[int, ...] = ()
@@ -66,7 +66,6 @@ class ArmConfig:
         """Check that the arm can be built."""
         store_plain(self)
         _require_name(self.name)
-        self._show_inputs()
         require(self.cell in CELLS, f"cell is {self.cell!r}: it must be one of {', '.join(CELLS)}")
         known = ("relu", "tanh")
         require(self.activation in known, f"activation is {self.activation!r}: it must be 'relu' or 'tanh'")
@@ -82,13 +81,6 @@ class ArmConfig:
         for name in ("orthogonal_init", "reset_memory", "previous_action", "previous_reward"):
             require_flag(name, getattr(self, name))
 
-    def _show_inputs(self) -> None:
-        """Write the inputs into the name: they are a memory channel, which no table may hide."""
-        shown = self.name.split("+")[1:]
-        for name, is_fed in zip(INPUTS, (self.previous_action, self.previous_reward), strict=True):
-            if is_fed and name not in shown:
-                object.__setattr__(self, "name", f"{self.name}+{name}")
-
     @property
     def has_memory(self) -> bool:
         """Whether the arm has a cell; minibatches are then whole windows."""
@@ -100,16 +92,20 @@ class ArmConfig:
         return self.previous_action or self.previous_reward or self.frame_stack > 1
 
     def with_inputs(self, *, previous_action: bool = False, previous_reward: bool = False) -> "ArmConfig":
-        """The arm with inputs added, which its name shows.
+        """The arm with inputs added; its name shows all it has, for they are a memory channel that no table may hide.
 
         Example:
             >>> ARMS["lstm"].with_inputs(previous_action=True).name
             'lstm+action'
         """
+        action, reward = self.previous_action or previous_action, self.previous_reward or previous_reward
+        shown = self.name.split("+")[1:]
+        fed = [name for name, is_fed in zip(INPUTS, (action, reward), strict=True) if is_fed and name not in shown]
         return dataclasses.replace(
             self,
-            previous_action=self.previous_action or previous_action,
-            previous_reward=self.previous_reward or previous_reward,
+            name="+".join([self.name, *fed]),
+            previous_action=action,
+            previous_reward=reward,
         )
 
 
