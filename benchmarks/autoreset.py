@@ -1,11 +1,12 @@
-"""How far does acting in NEXT_STEP lie from acting in separate environments? The table of docs/decisions/0015.
+"""How far does acting where a reset takes a step lie from acting in separate environments? For docs/decisions/0015.
 
     python benchmarks/autoreset.py
 
 A policy that has not learned yet, or that separate environments trained for a while, acts in separate environments and
-in a Gymnasium vector environment in the NEXT_STEP mode, under the same weights and the same seed. Their transitions are
-laid side by side, environment by environment, up to the first action that comes out differently: from there on they
-live in different episodes. No clock is read, so the table is the same on a busy machine.
+in a vector environment in the NEXT_STEP mode of which it is not known that it can be told to reset between two steps,
+under the same weights and the same seed. Their transitions are laid side by side, environment by environment, up to the
+first action that comes out differently: from there on they live in different episodes. No clock is read, so the table
+is the same on a busy machine.
 
 transitions: share of the steps in NEXT_STEP that are no resets. 1st, 6th, largest: difference of a standardized number
 (of every frame the one that differs most; median of the first and of the sixth 128 transitions, and the largest of
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 import gymnasium
 import jax
 import numpy as np
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 
 from thrust_rl import HostTask, TrainConfig, VectorTask, arm_from, train
 from thrust_rl.maths.moments import Moments
@@ -56,6 +57,11 @@ class Timed(gymnasium.Env):
         return np.array([self.lot, self.time], np.float32)
 
 
+def in_step(build: Any, num_envs: int) -> VectorWrapper:
+    """In a wrapper, as anybody's vector of which it is not known that it can be told to reset between two steps."""
+    return VectorWrapper(SyncVectorEnv([build] * num_envs, autoreset_mode=AutoresetMode.NEXT_STEP))
+
+
 ENVIRONMENTS = {
     "`CartPole-v1`": functools.partial(gymnasium.make, "CartPole-v1"),
     "Episodes of 3 or 4 steps, by lot": functools.partial(Timed, (3, 4), once=False),
@@ -64,7 +70,7 @@ ENVIRONMENTS = {
 TASKS = {
     name: (
         HostTask(name, build),
-        VectorTask(name, lambda n, build=build: SyncVectorEnv([build] * n, autoreset_mode=AutoresetMode.NEXT_STEP)),
+        VectorTask(name, functools.partial(in_step, build)),
     )
     for name, build in ENVIRONMENTS.items()
 }

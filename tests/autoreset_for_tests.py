@@ -1,12 +1,13 @@
-"""Gymnasium vector environments of every autoreset mode, and of two that say less than Gymnasium's own."""
+"""Gymnasium vector environments of every autoreset mode, and three that say less or do less than Gymnasium's own."""
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 
 from thrust_rl.envs.task import HostTask, VectorTask
 
-RESETS_TAKE_NO_STEP = [AutoresetMode.DISABLED, AutoresetMode.SAME_STEP, "dense", "sparse"]
-MODES = [*RESETS_TAKE_NO_STEP, AutoresetMode.NEXT_STEP]
+RESETS_TAKE_NO_STEP = [*AutoresetMode, "dense", "sparse"]
+IN_A_STEP = "in a step"  # NEXT_STEP, of a vector that cannot be told to reset between two steps
+MODES = [*RESETS_TAKE_NO_STEP, IN_A_STEP]
 
 
 class Dense(VectorWrapper):
@@ -31,13 +32,24 @@ class Sparse(VectorWrapper):
         return np.where(resets[:, None], obs, np.float32(0.0)), info
 
 
+class InStep(VectorWrapper):
+    """Resets all, or what ended as it steps; it knows no `reset_mask`."""
+
+    def reset(self, *, seed=None, options=None):
+        assert options is None
+        return self.env.reset(seed=seed)
+
+
+def of_mode(env_fns, mode):
+    """Of a mode of Gymnasium's, or "dense" (SAME_STEP), "sparse" (DISABLED) or "in a step" (NEXT_STEP)."""
+    around = {"dense": Dense, "sparse": Sparse, IN_A_STEP: InStep}.get(mode, lambda vector: vector)
+    inside = {"dense": AutoresetMode.SAME_STEP, "sparse": AutoresetMode.DISABLED, IN_A_STEP: AutoresetMode.NEXT_STEP}
+    return around(SyncVectorEnv(env_fns, autoreset_mode=inside.get(mode, mode)))
+
+
 def vector_of(make_env, mode, num_envs):
-    """Of a mode of Gymnasium's, or "dense" (SAME_STEP) or "sparse" (DISABLED)."""
-    if mode == "dense":
-        return Dense(vector_of(make_env, AutoresetMode.SAME_STEP, num_envs))
-    if mode == "sparse":
-        return Sparse(vector_of(make_env, AutoresetMode.DISABLED, num_envs))
-    return SyncVectorEnv([make_env] * num_envs, autoreset_mode=mode)
+    """So many that are alike."""
+    return of_mode([make_env] * num_envs, mode)
 
 
 def stepped(make_env, mode):

@@ -3,13 +3,15 @@
 import functools
 
 import gymnasium
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
+from autoreset_for_tests import vector_of
 from host_envs_for_tests import Failing, Telling
 
 
 def vectors(num_envs, mode="NEXT_STEP", limit=4):
-    return SyncVectorEnv([functools.partial(Telling, limit=limit)] * num_envs, autoreset_mode=AutoresetMode[mode])
+    make_env = functools.partial(Telling, limit=limit)
+    return vector_of(make_env, AutoresetMode.__members__.get(mode, mode), num_envs)
 
 
 def failing(num_envs):

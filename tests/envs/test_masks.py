@@ -7,7 +7,7 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from autoreset_for_tests import MODES, stepped
+from autoreset_for_tests import IN_A_STEP, MODES, RESETS_TAKE_NO_STEP, stepped
 from host_envs_for_tests import FOREVER, Masked, Telling
 from host_rollouts_for_tests import collected
 from thrust_rl.config import ConfigError
@@ -15,7 +15,7 @@ from thrust_rl.envs.faults import EnvError
 from thrust_rl.envs.pool import EnvPool
 from thrust_rl.envs.task import HostTask, VectorTask
 
-WAYS = [None, *AutoresetMode]  # one by one, and side by side
+WAYS = [None, *MODES]  # one by one, and side by side
 TWO_CHOICES = MultiDiscrete([2, 3])
 ALL = np.ones(5, np.int8)
 
@@ -122,7 +122,7 @@ class SecondTime(Saying):
         return obs, *rest, {}
 
 
-@pytest.mark.parametrize("way", [None, AutoresetMode.DISABLED, AutoresetMode.SAME_STEP])
+@pytest.mark.parametrize("way", [None, *RESETS_TAKE_NO_STEP])
 def test_or_at_a_later_reset(way):
     with pytest.raises(EnvError, match="^environment 0 at step 4: its info has an action_mask, and"):
         driven(lambda: SecondTime(lambda time: None), way)
@@ -146,7 +146,7 @@ def test_nobody_acts_on_a_final_frame_so_its_mask_may_be_missing_or_empty(way, l
     mask_at = at(4, last, np.ones(4, np.int8))
     (window,) = collected(stepped(lambda: Saying(mask_at, actions=Discrete(4)), way))
     assert np.isfinite(window.rollout.log_prob).all()
-    assert window.rollout.truncated.sum() == 3 * (3 if way == AutoresetMode.NEXT_STEP else 4)
+    assert window.rollout.truncated.sum() == 3 * (3 if way == IN_A_STEP else 4)
 
 
 FORMS = {
@@ -199,7 +199,7 @@ def test_vector_environments_never_meet_a_masked_action(mode):
     np.testing.assert_allclose(rollout.log_prob[acted_on], 0.0, atol=1e-6)  # one action alone has probability 1
 
 
-@pytest.mark.parametrize("mode", AutoresetMode)
+@pytest.mark.parametrize("mode", MODES)
 def test_their_empty_mask_names_environment_and_step(mode):
     with pytest.raises(EnvError, match="^environment 0 at step 3: its action mask allows no action"):
         collected(stepped(functools.partial(Masked, in_info=True, empty_at=3), mode))

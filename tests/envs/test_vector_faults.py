@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
+from autoreset_for_tests import IN_A_STEP, MODES, of_mode
 from host_envs_for_tests import Failing, Telling
 from thrust_rl.envs.faults import EnvError
 from thrust_rl.envs.task import VectorTask
@@ -29,15 +30,15 @@ def stepped(make_vector, steps=5):
         envs.close()
 
 
-@pytest.mark.parametrize("mode", AutoresetMode)
+@pytest.mark.parametrize("mode", MODES, ids=str)
 def test_what_one_raises_names_the_step_and_says_that_it_is_not_known_whose_it_is(mode):
-    late = 6 if mode == AutoresetMode.NEXT_STEP else 5  # a reset has taken a step
+    late = 6 if mode == IN_A_STEP else 5  # a reset has taken a step
     said = (
         f"^one of 2 environments at step {late}: it raised RuntimeError: the motor is on fire"
         r" \(SyncVectorEnv does not tell which of them it was\)$"
     )
     with pytest.raises(EnvError, match=said):
-        stepped(functools.partial(second_fails, SyncVectorEnv, "raise", mode), steps=6)
+        stepped(lambda n: of_mode([Telling, functools.partial(Failing, "raise")][:n], mode), steps=6)
 
 
 @pytest.mark.filterwarnings("ignore:.*:UserWarning")  # as which Gymnasium prints the traceback

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
+from autoreset_for_tests import IN_A_STEP
 from thrust_rl.cli import main
 from thrust_rl.config import ArmConfig, ConfigError, PPOConfig, TrainConfig
 from thrust_rl.envs.catalogue import described, host_names
@@ -79,13 +80,13 @@ def test_its_processes_are_not_forked_beside_the_threads_of_jax():
 
 
 @pytest.mark.parametrize(
-    ("name", "mode"), [*((VECTORS, mode) for mode in AutoresetMode.__members__), (ONLY, "DISABLED")]
+    ("name", "mode"), [*((VECTORS, mode) for mode in (*AutoresetMode.__members__, IN_A_STEP)), (ONLY, "DISABLED")]
 )
 def test_in_every_autoreset_mode_it_plays_the_episodes_of_separate_environments(name, mode):
     apart, together = make("host_envs_for_tests:telling", limit=4), EnvSpec(name, {"mode": mode}).build()
     assert isinstance(apart, HostTask) and isinstance(together, VectorTask)
     [trained] = train(together, ARM, CONFIG)
-    assert trained.curve.episodes == (6 if mode == "NEXT_STEP" else 8)  # of 4 steps, and a fifth where that resets
+    assert trained.curve.episodes == (6 if mode == IN_A_STEP else 8)  # of 4 steps, and a fifth where that resets
     played = [evaluate(task, ARM, CONFIG, trained.state, episodes=5) for task in (apart, together)]
     np.testing.assert_array_equal(played[0].length, played[1].length)
     np.testing.assert_allclose(played[0].episode_return, played[1].episode_return)

@@ -6,9 +6,9 @@ import functools
 import jax
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode, VectorWrapper
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, VectorWrapper
 
-from autoreset_for_tests import MODES, RESETS_TAKE_NO_STEP, stepped, vector_of
+from autoreset_for_tests import IN_A_STEP, MODES, RESETS_TAKE_NO_STEP, stepped, vector_of
 from host_envs_for_tests import Telling
 from host_rollouts_for_tests import ARM, CONFIG, Mixed, acted, collected
 from thrust_rl.config import ConfigError
@@ -93,7 +93,7 @@ def test_all_autoreset_modes_give_the_same_transitions_and_targets(mode, config,
     assert any(life["terminated"].any() for life in mine) and any(life["truncated"].any() for life in mine)
     assert_same(mine, theirs, least=24)
     for rollout in (window.rollout for window in windows):
-        if mode == AutoresetMode.NEXT_STEP:
+        if mode == IN_A_STEP:
             assert not rollout.valid.all()
             over = rollout.terminated | rollout.truncated
             np.testing.assert_array_equal(~rollout.valid[:, 1:], over[:, :-1])
@@ -101,22 +101,35 @@ def test_all_autoreset_modes_give_the_same_transitions_and_targets(mode, config,
             assert isinstance(rollout.valid, tuple)
 
 
-@pytest.mark.parametrize("mode", MODES, ids=str)
-def test_cold_windows_differ_only_in_the_episodes_that_they_cut(mode):
+def test_where_resets_take_steps_cold_windows_differ_only_in_the_episodes_that_they_cut():
     """A window that holds resets starts at other transitions, and there memory is emptied."""
-    mine, theirs = (lives(seen(each, COLD, held=True)) for each in (mode, None))
+    mine, theirs = (lives(seen(each, COLD, held=True)) for each in (IN_A_STEP, None))
     assert_same(mine, theirs, least=16, whole_episodes=True)
 
 
 @pytest.mark.parametrize("mode", RESETS_TAKE_NO_STEP, ids=str)
-def test_where_resets_take_no_step_running_moments_change_nothing(mode):
-    mine, theirs = (acted(stepped(Mixed, each), RUNNING, windows=3) for each in (mode, None))
+@pytest.mark.parametrize("config", [RUNNING, COLD], ids=["stored", "cold"])
+def test_where_resets_take_no_step_all_is_the_same_to_the_last_bit(config, mode):
+    """F9: in all three modes of Gymnasium, with the moments that training has, and with any start of windows."""
+    mine, theirs = (acted(stepped(Mixed, each), config, windows=3) for each in (mode, None))
     jax.tree.map(np.testing.assert_array_equal, mine, theirs)
+
+
+@pytest.mark.parametrize("mode", AutoresetMode, ids=str)
+@pytest.mark.parametrize("shared_memory", [True, False], ids=["shared memory", "pipes"])
+def test_processes_that_step_them_change_nothing(mode, shared_memory):
+    """Where they answer through pipes, a reset takes a step in NEXT_STEP: told to reset, they would reset once more."""
+    build = functools.partial(AsyncVectorEnv, shared_memory=shared_memory, context="forkserver", autoreset_mode=mode)
+    mine = acted(VectorTask("processes", lambda n: build([Mixed] * n)), RUNNING, windows=2)
+    in_step = mode == AutoresetMode.NEXT_STEP and not shared_memory
+    theirs = acted(stepped(Mixed, IN_A_STEP if in_step else None), RUNNING, windows=2)
+    jax.tree.map(np.testing.assert_array_equal, mine, theirs)
+    assert in_step == (not isinstance(mine[0][0].rollout.valid, tuple))
 
 
 def test_where_all_episodes_end_together_running_moments_change_nothing():
     """Nobody waits for anybody, so the frames come in the order of separate environments."""
-    modes = (AutoresetMode.NEXT_STEP, None)
+    modes = (IN_A_STEP, None)
     mine, theirs = (
         collected(stepped(functools.partial(Telling, ends=4), mode), config=RUNNING, windows=3) for mode in modes
     )
@@ -134,10 +147,10 @@ class Turns(Telling):
 
 
 def test_running_moments_agree_whenever_all_have_shown_the_same_frames():
-    """48 transitions are 16 episodes, whose resets take 16 steps in NEXT_STEP; in between the order differs."""
+    """48 transitions are 16 episodes, whose resets may take 16 steps; in between the order differs."""
     (mine, after), (theirs, expected) = (
         acted(stepped(Turns, mode), RUNNING, windows=windows, scale=0.0)
-        for mode, windows in ((AutoresetMode.NEXT_STEP, 4), (None, 3))
+        for mode, windows in ((IN_A_STEP, 4), (None, 3))
     )
     assert after.count == expected.count == 3 * (1 + 48)
     np.testing.assert_allclose(after.mean, expected.mean, rtol=1e-5)
@@ -191,11 +204,11 @@ class BothAtOnce(Telling):
         super().__init__(ends=3, limit=3)
 
 
-@pytest.mark.parametrize("mode", [None, *AutoresetMode], ids=str)
+@pytest.mark.parametrize("mode", [None, *MODES], ids=str)
 def test_what_ends_in_both_ways_terminates(mode):
     """Its successor is worth nothing, and nobody ever sees both flags."""
     (window,) = collected(stepped(BothAtOnce, mode))
-    assert window.rollout.terminated.sum(axis=1).tolist() == [4 if mode == AutoresetMode.NEXT_STEP else 5] * 3
+    assert window.rollout.terminated.sum(axis=1).tolist() == [4 if mode == IN_A_STEP else 5] * 3
     assert not window.rollout.truncated.any()
 
 
@@ -214,14 +227,14 @@ class PayingForResets(VectorWrapper):
 
 def test_what_a_reset_pays_is_neither_learned_nor_reported():
     plain, paying = (
-        collected(VectorTask("mixed", lambda n, wrap=wrap: wrap(vector_of(Mixed, AutoresetMode.NEXT_STEP, n))))
+        collected(VectorTask("mixed", lambda n, wrap=wrap: wrap(vector_of(Mixed, IN_A_STEP, n))))
         for wrap in (lambda vector: vector, PayingForResets)
     )
     assert not plain[0].rollout.valid.all()
     jax.tree.map(np.testing.assert_array_equal, paying, plain)
 
 
-@pytest.mark.parametrize("mode", [None, *AutoresetMode], ids=str)
+@pytest.mark.parametrize("mode", [None, *MODES], ids=str)
 def test_moments_are_those_of_the_frames_that_are_acted_on(mode):
     """No final frame counts, not even where it takes a step of the window; the frame to act on next does."""
     task = stepped(Mixed, mode)
@@ -237,7 +250,7 @@ def test_moments_are_those_of_the_frames_that_are_acted_on(mode):
     def telling_step(actions):
         hosted = step(actions)
         over = hosted.result.over
-        acted_on = ~over if mode == AutoresetMode.NEXT_STEP else np.ones_like(over)
+        acted_on = ~over if mode == IN_A_STEP else np.ones_like(over)
         seen.append((hosted.frames.obs.copy(), acted_on))
         return hosted
 
@@ -253,7 +266,7 @@ def test_moments_are_those_of_the_frames_that_are_acted_on(mode):
     np.testing.assert_allclose(collector.moments.var, frames.var(axis=0), rtol=1e-4)
 
 
-@pytest.mark.parametrize("mode", [None, *AutoresetMode], ids=str)
+@pytest.mark.parametrize("mode", [None, *MODES], ids=str)
 def test_returns_are_sums_of_raw_rewards_over_window_ends(mode):
     windows = collected(stepped(Mixed, mode), windows=3)
     reward = np.concatenate([window.rollout.reward for window in windows], axis=1) / 0.01

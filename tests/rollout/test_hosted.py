@@ -7,9 +7,8 @@ import gymnasium
 import jax
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode
 
-from autoreset_for_tests import stepped
+from autoreset_for_tests import IN_A_STEP, stepped
 from host_envs_for_tests import Failing, Masked, Telling
 from host_rollouts_for_tests import ARM, CONFIG, Mixed, collected
 from thrust_rl.config import ConfigError
@@ -70,7 +69,7 @@ class Counted:
         return self.compiled(*args, **kwargs)
 
 
-@pytest.mark.parametrize("mode", [None, AutoresetMode.NEXT_STEP], ids=["separate", "NEXT_STEP"])
+@pytest.mark.parametrize("mode", [None, IN_A_STEP], ids=["separate", IN_A_STEP])
 def test_a_step_is_one_compiled_call_an_update_is_one_and_nothing_compiles_again(mode, monkeypatch):
     """In windows with truncations and without: the first holds none, the second does."""
     config = dataclasses.replace(CONFIG, total_timesteps=5 * 48, num_steps=16)

@@ -23,7 +23,8 @@ class SteppedVector:
 
     - DISABLED: the environments that ended are reset through `reset(options={"reset_mask": ...})`.
     - SAME_STEP: the true successors are taken from `info["final_obs"]`, an object array or a dense one.
-    - NEXT_STEP: the step that resets is not a transition; it is marked so, and the frame before it counts nowhere.
+    - NEXT_STEP: a `SyncVectorEnv` or `AsyncVectorEnv` is reset as in DISABLED, before a step of its own would. Of
+      others, the step that resets is not a transition; it is marked so, and the frame before it counts nowhere.
 
     Args:
         vector: the environments.
@@ -45,6 +46,8 @@ class SteppedVector:
     ) -> None:
         self._vector, self._spec, self._bounds, self._mask_in_info = vector, spec, bounds, mask_in_info
         self._mode, self._guarded = autoreset_mode(vector), Guarded(vector)
+        if self._mode == AutoresetMode.NEXT_STEP and _resets_when_told(vector):
+            self._mode = AutoresetMode.DISABLED
         self._ended = np.zeros(vector.num_envs, bool)  # by the last step
         self._steps = 0
 
@@ -215,6 +218,15 @@ def autoreset_mode(vector: VectorEnv[Any, Any, Any]) -> AutoresetMode:
     )
     assert found is not None
     return found
+
+
+def _resets_when_told(vector: VectorEnv[Any, Any, Any]) -> bool:
+    """Whether one in NEXT_STEP takes a `reset_mask` between two steps, and then spends none on the reset.
+
+    Gymnasium's `SyncVectorEnv` and `AsyncVectorEnv` do, but not where observations come through pipes instead of shared
+    memory: that one resets once more. Wrappers may count on a step after each end, or on a `reset` of all.
+    """
+    return type(vector) is SyncVectorEnv or (type(vector) is AsyncVectorEnv and bool(vector.shared_memory))
 
 
 def _row(values: Any, i: int) -> Any:
