@@ -233,7 +233,7 @@ def test_what_does_not_fit_is_refused_where_it_is_built():
 
     for space, observe, said in (
         (ROOM, "noise:0.1", "camera: noise needs floats.*or hide it before, with mask:camera"),
-        (Discrete(5000), "flicker:0.5", "5000 alternatives, over 4096"),
+        (Discrete(5000), "flicker:0.5", "obs has 5000 alternatives, over 4096: to a model choices are one-hots"),
         (Dict(note=Text(5)), "flicker:0.5", r"observation_space\['note'\] is Text"),
         (Dict(action_mask=MultiBinary(2)), "flicker:0.5", "there is nothing that a model could hide"),
         (SPACES["tuple"], Longer(), "only masks may change how many.*FlattenObservation"),

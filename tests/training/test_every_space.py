@@ -57,6 +57,7 @@ class Sampling(gymnasium.Env):
     [
         (EVERYTHING, MultiDiscrete([2, 3]), ArmConfig("a", cell="lstm", hidden_dim=4, previous_action=True)),
         (Box(0, 1, ()), Box(-2.0, 3.0, (2, 2)), ArmConfig("b", cell="gru", hidden_dim=4, previous_action=True)),  # F15
+        (Tuple((Discrete(9000, start=-7), MultiDiscrete([4000, 200]))), Discrete(2), ArmConfig("d", frame_stack=2)),
         (Discrete(3), MultiBinary([2, 2]), ArmConfig("c", encoder_sizes=(4,), frame_stack=2, previous_reward=True)),
     ],
 )

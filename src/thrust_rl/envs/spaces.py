@@ -1,7 +1,6 @@
 """Observation spaces: the arrays an observation is made of, and what each of them is."""
 
 import dataclasses
-import math
 from typing import Any, Protocol, runtime_checkable
 
 import gymnasium
@@ -12,7 +11,8 @@ from numpy.typing import NDArray
 from thrust_rl.config import ConfigError, require
 
 MASK_KEY = "action_mask"
-MAX_CHOICES = 4096  # a longer one-hot is a sign of a space that wants another representation
+MAX_ONE_HOT = 4096  # alternatives in a part; more are looked up in a table of features instead
+MAX_CHOICES = 1 << 20
 
 
 @runtime_checkable
@@ -72,12 +72,17 @@ class Image:
 
 @dataclasses.dataclass(frozen=True)
 class Choices:
-    """Discrete values, each read as a one-hot of its own length (a first layer on it is an embedding)."""
+    """Discrete values, each read as a one-hot of its own length, or where those are long, looked up in a table."""
 
     sizes: tuple[int, ...]  # of every value, flattened
     starts: tuple[int, ...]
     shape: tuple[int, ...]
     dtype = np.int32
+
+    @property
+    def is_looked_up(self) -> bool:
+        """Whether one-hots would be too long."""
+        return sum(self.sizes) > MAX_ONE_HOT
 
     def stacked(self, frames: int) -> "Choices":
         """Frames first."""
@@ -242,13 +247,3 @@ def _box(space: gymnasium.spaces.Box) -> Numbers | Image:
     channels_first = space.shape[0] < min(space.shape[1:])
     shape = (*space.shape[1:], space.shape[0]) if channels_first else space.shape
     return Image(shape, high, channels_first)
-
-
-def width(part: Part) -> int:
-    """How many features a part is read as; 0 for images, which have an encoder, and for masks."""
-    match part:
-        case Choices():
-            return sum(part.sizes)
-        case Image() | ActionMask():
-            return 0
-    return math.prod(part.shape)

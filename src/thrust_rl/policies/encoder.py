@@ -1,5 +1,6 @@
 """The encoder: every part of an observation as features, and an arm's layers on top."""
 
+import math
 from collections.abc import Callable
 
 import equinox as eqx
@@ -9,9 +10,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from thrust_rl.config import ArmConfig, require
-from thrust_rl.envs.spaces import ActionMask, Choices, Image, ObsSpec, Part, width
+from thrust_rl.envs.spaces import ActionMask, Choices, Image, ObsSpec, Part
 from thrust_rl.maths.initializers import RELU_GAIN
-from thrust_rl.policies.layers import IMAGE_FEATURES, Dense, ImageReader
+from thrust_rl.policies.layers import CHOICE_FEATURES, IMAGE_FEATURES, ChoiceReader, Dense, ImageReader
 from thrust_rl.types import Key
 
 
@@ -22,6 +23,7 @@ class Encoder(eqx.Module):
     """
 
     images: tuple[ImageReader, ...]  # one for each image, in the order of the parts
+    tables: tuple[ChoiceReader, ...]  # and one for each part of many choices
     layers: tuple[Dense, ...]
     activation: Callable[[Array], Array] = eqx.field(static=True)
     spec: ObsSpec = eqx.field(static=True)
@@ -37,11 +39,13 @@ class Encoder(eqx.Module):
             f"the observation holds nothing that {arm.name} could read: give the environment an observation with at"
             f" least one number, or the arm an input, as in {arm.name}+action",
         )
-        images = [part for part in spec.parts if isinstance(part, Image)]
         keys = jax.random.split(key, max(1, len(arm.encoder_sizes)))
-        image_keys = [jax.random.fold_in(key, len(keys) + i) for i in range(len(images))]
+        images = [part for part in spec.parts if isinstance(part, Image)]
+        tables = [part for part in spec.parts if isinstance(part, Choices) and part.is_looked_up]
+        reader_keys = iter([jax.random.fold_in(key, len(keys) + i) for i in range(len(images) + len(tables))])
         self.spec = spec
-        self.images = tuple(ImageReader(part, key=k) for part, k in zip(images, image_keys, strict=True))
+        self.images = tuple(ImageReader(part, key=next(reader_keys)) for part in images)
+        self.tables = tuple(ChoiceReader(part, key=next(reader_keys)) for part in tables)
         widths = (_read_width(spec), *arm.encoder_sizes)
         self.layers = tuple(
             Dense(a, b, gain=RELU_GAIN, key=k, is_orthogonal=arm.orthogonal_init)
@@ -62,16 +66,23 @@ class Encoder(eqx.Module):
         return x
 
     def _read(self, obs: PyTree) -> Float[Array, "*axes features"]:
-        images = iter(self.images)
+        images, tables = iter(self.images), iter(self.tables)
         read = []
         for part, value in zip(self.spec.parts, self.spec.leaves(obs), strict=True):
-            if not isinstance(part, ActionMask):
-                read.append(next(images)(value) if isinstance(part, Image) else _flat(part, value))
+            match part:
+                case ActionMask():
+                    continue
+                case Image():
+                    read.append(next(images)(value))
+                case Choices(is_looked_up=True):
+                    read.append(next(tables)(value))
+                case _:
+                    read.append(_flat(part, value))
         return read[0] if len(read) == 1 else jnp.concatenate(read, axis=-1)
 
 
 def _flat(part: Part, value: Array) -> Float[Array, "*axes features"]:
-    """A part that is not an image as one axis of features."""
+    """A part without layers of its own as one axis of features."""
     axes = value.shape[: value.ndim - len(part.shape)]
     if isinstance(part, Choices):
         return _one_hots(value.reshape(*axes, -1), part.sizes)
@@ -86,4 +97,16 @@ def _one_hots(values: Int[Array, "*axes value"], sizes: tuple[int, ...]) -> Floa
 
 
 def _read_width(spec: ObsSpec) -> int:
-    return sum(IMAGE_FEATURES if isinstance(part, Image) else width(part) for part in spec.parts)
+    return sum(_features(part) for part in spec.parts)
+
+
+def _features(part: Part) -> int:
+    """How many a part is read as."""
+    match part:
+        case ActionMask():
+            return 0
+        case Image():
+            return IMAGE_FEATURES
+        case Choices():
+            return CHOICE_FEATURES * len(part.sizes) if part.is_looked_up else sum(part.sizes)
+    return math.prod(part.shape)

@@ -1,17 +1,19 @@
-"""What networks are made of: a dense layer, and a small stack of convolutions for images."""
+"""What networks are made of: a dense layer, a small stack of convolutions for images, a table for many choices."""
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, UInt8
+from jaxtyping import Array, Float, Int, UInt8
 
-from thrust_rl.envs.spaces import Image
+from thrust_rl.envs.spaces import Choices, Image
 from thrust_rl.maths.initializers import RELU_GAIN, orthogonal, uniform
 from thrust_rl.types import Key
 
 CHANNELS = (16, 32, 32)
 IMAGE_FEATURES = 128
+CHOICE_FEATURES = 64
 
 
 class Dense(eqx.Module):
@@ -62,3 +64,21 @@ class ImageReader(eqx.Module):
             x = lax.conv_general_dilated(x, kernel, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
             x = jax.nn.relu(x)
         return jax.nn.relu(self.dense(x.reshape(*axes, -1)))
+
+
+class ChoiceReader(eqx.Module):
+    """An embedding: for every value of a part a table with `CHOICE_FEATURES` for each of its alternatives."""
+
+    table: Float[Array, "alternative features"]  # of all values, one below the other
+    part: Choices = eqx.field(static=True)
+
+    def __init__(self, part: Choices, *, key: Key) -> None:
+        """Draw the table, on the scale of standardized numbers."""
+        self.table = jax.random.normal(key, (sum(part.sizes), CHOICE_FEATURES))
+        self.part = part
+
+    def __call__(self, values: Int[Array, "*axes_and_shape"]) -> Float[Array, "*axes features"]:
+        """Look up, with any number of leading axes."""
+        axes = values.shape[: values.ndim - len(self.part.shape)]
+        begins = np.cumsum((0, *self.part.sizes[:-1]))
+        return self.table[values.reshape(*axes, -1) + begins].reshape(*axes, -1)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from thrust_rl.config import require
 from thrust_rl.envs.faults import OUTSIDE, Fault, require_kept, taken_part
-from thrust_rl.envs.spaces import ActionMask, Choices, Image, Part, Switches, obs_spec
+from thrust_rl.envs.spaces import MAX_ONE_HOT, ActionMask, Choices, Image, Part, Switches, obs_spec
 
 WHOLE = "obs"  # what an observation without keys is called
 
@@ -60,6 +60,15 @@ class Leaf:
         return np.ravel(taken)
 
 
+def _require_one_hot(leaf: Leaf) -> None:
+    if isinstance(leaf.part, Choices):
+        require(
+            not leaf.part.is_looked_up,
+            f"{leaf.path or WHOLE} has {sum(leaf.part.sizes)} alternatives, over {MAX_ONE_HOT}: to a model choices are"
+            " one-hots; give the environment a representation in numbers, or hide this part inside of it",
+        )
+
+
 def one_hots(choices: NDArray[Any], sizes: Sequence[int]) -> NDArray[np.float32]:
     """Choices, counted from 0, as one-hots in a row.
 
@@ -89,7 +98,7 @@ class Layout:
         space: of the observations.
 
     Raises:
-        ConfigError: policies could not read such observations, or there is nothing to see.
+        ConfigError: policies could not read such observations, one-hots would be too long, or there is nothing to see.
 
     Example:
         >>> from gymnasium.spaces import Box, Dict, Discrete
@@ -103,6 +112,8 @@ class Layout:
         self.leaves = tuple(Leaf(i, ".".join(path), inner, part) for i, ((path, inner), part) in found)
         seen = [leaf for leaf in self.leaves if not isinstance(leaf.part, ActionMask)]
         require(bool(seen), f"observations lie in {space}: there is nothing that a model could hide")
+        for leaf in seen:
+            _require_one_hot(leaf)
         is_box = len(seen) == 1 and isinstance(seen[0].space, gymnasium.spaces.Box)
         self.only = seen[0] if is_box else None
         self.rows = tuple(leaf for leaf in seen if not isinstance(leaf.part, Image))
