@@ -5,12 +5,13 @@ import itertools
 from collections.abc import Sequence
 from typing import Literal
 
-from thrust_rl.config import ArmConfig
+from thrust_rl.config import ArmConfig, TrainConfig
 from thrust_rl.experiment.aggregate import Aggregate, aggregate
 from thrust_rl.experiment.comparison import ArmResult, Comparison, TaskResult
 from thrust_rl.experiment.contrast import Contrast, contrast
 from thrust_rl.experiment.family import TaskScores, decide_together
 from thrust_rl.experiment.levelling import levelling_notes
+from thrust_rl.experiment.reward_scale import reward_scale_notes
 from thrust_rl.experiment.scale import ReturnScale, return_scale
 from thrust_rl.experiment.twin import TwinEffects, twin_effects
 from thrust_rl.experiment.unhidden import without
@@ -124,16 +125,19 @@ def _verdicts(comparison: Comparison, pair: tuple[str, str] | None) -> dict[str,
     )
     warned = any(SECOND_LOOK in note for note in comparison.notes)
     return {
-        task.label: _noted(verdicts[task.label], task, pair, warned=warned)
+        task.label: _noted(verdicts[task.label], task, pair, comparison.config, warned=warned)
         for task in comparison.tasks
         if task.label in verdicts
     }
 
 
-def _noted(verdict: Verdict, task: TaskResult, pair: tuple[str, str], *, warned: bool) -> Verdict:
-    """With a note on an arm of the pair that was still improving, and without what the comparison warns of already."""
+def _noted(verdict: Verdict, task: TaskResult, pair: tuple[str, str], config: TrainConfig, *, warned: bool) -> Verdict:
+    """With notes on what held learning back or cut it off, and without what the comparison warns of already."""
     arms = [task.task.arm(name) for name in pair]
-    said = levelling_notes(arms, scale=verdict.scale, min_effect=verdict.min_effect)
+    said = (
+        *reward_scale_notes(arms, reward_scale=config.ppo.reward_scale),
+        *levelling_notes(arms, scale=verdict.scale, min_effect=verdict.min_effect),
+    )
     kept = tuple(note for note in verdict.notes if not (warned and note == SECOND_LOOK))
     return dataclasses.replace(verdict, notes=(*said, *kept))
 
