@@ -78,7 +78,7 @@ def test_unused_records_stay_empty(init, chunk):
     _, records = chunk(init(jnp.uint32(0)), jnp.int32(3))
     used = np.asarray(records.stats.learning_rate) != 0.0
     np.testing.assert_array_equal(used, np.arange(CHUNK_CAPACITY) < 3)
-    assert all(flags[:3].all() and not flags[3:].any() for flags in records.finite.values())
+    assert all(flags[:3].all() and not flags[3:].any() for flags in records.sound.values())
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

@@ -126,7 +126,7 @@ class _Group:
         started = time.monotonic()
         before, curves, done = self.stand
         state, records = self._run(before, length)
-        good, broken = _finite_updates(records, length)
+        good, broken = _sound_updates(records, length)
         curves = [curve.copy() for curve in curves]
         for index, curve in enumerate(curves):
             episode_return = np.asarray((_of_seed(records, index) if self._vectorized else records).episode_return)
@@ -183,10 +183,10 @@ def _compiled(env: FunctionalEnv, arm: ArmConfig, config: TrainConfig, num_seeds
     return _Program(compiled_init, compiled_chunk, time.monotonic() - started)
 
 
-def _finite_updates(records: UpdateRecord, length: int) -> tuple[int, list[str]]:
-    """How many updates of a chunk were finite for every seed, and what was not in the one after them."""
-    finite = {name: np.asarray(flags) for name, flags in records.finite.items()}
-    everyone = {name: np.all(np.atleast_2d(flags), axis=0) for name, flags in finite.items()}  # of all seeds
+def _sound_updates(records: UpdateRecord, length: int) -> tuple[int, list[str]]:
+    """How many updates of a chunk were sound for every seed, and what was not in the one after them."""
+    sound = {name: np.asarray(flags) for name, flags in records.sound.items()}
+    everyone = {name: np.all(np.atleast_2d(flags), axis=0) for name, flags in sound.items()}  # of all seeds
     for i in range(length):
         broken = [name for name, flags in everyone.items() if not flags[i]]
         if broken:

@@ -129,7 +129,7 @@ class _Run:
         learner, _, curve, done = self.stand
         window = self._collector.collect(learner.policy)
         learner, record = self._learn(learner, window, key=self._key, update=np.int32(done))
-        broken = [name for name, finite in jax.block_until_ready(record).finite.items() if not finite]
+        broken = [name for name, sound in jax.block_until_ready(record).sound.items() if not sound]
         if broken:
             raise non_finite(broken, done + 1, self._config)
         curve = curve.copy()

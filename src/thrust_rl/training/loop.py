@@ -45,7 +45,7 @@ class UpdateRecord(NamedTuple):
 
     episode_return: Float[Array, "time env"]  # raw, where an episode ended, else NaN
     stats: UpdateStats
-    finite: dict[str, Bool[Array, ""]]  # by name of what was checked; of action masks, whether one can act under them
+    sound: dict[str, Bool[Array, ""]]  # by name of what was checked: it is finite, or of masks, leaves every choice one
 
 
 def initial_state(env: FunctionalEnv, arm: ArmConfig, config: TrainConfig, seed: Integer[Array, ""]) -> TrainState:
