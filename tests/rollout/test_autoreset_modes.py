@@ -6,7 +6,9 @@ import functools
 import jax
 import numpy as np
 import pytest
+from gymnasium.spaces import Box
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, VectorWrapper
+from gymnasium.vector.async_vector_env import _async_worker
 
 from autoreset_for_tests import IN_A_STEP, MODES, RESETS_TAKE_NO_STEP, stepped, vector_of
 from host_envs_for_tests import Telling
@@ -115,16 +117,48 @@ def test_where_resets_take_no_step_all_is_the_same_to_the_last_bit(config, mode)
     jax.tree.map(np.testing.assert_array_equal, mine, theirs)
 
 
-@pytest.mark.parametrize("mode", AutoresetMode, ids=str)
-@pytest.mark.parametrize("shared_memory", [True, False], ids=["shared memory", "pipes"])
-def test_processes_that_step_them_change_nothing(mode, shared_memory):
-    """Where they answer through pipes, a reset takes a step in NEXT_STEP: told to reset, they would reset once more."""
-    build = functools.partial(AsyncVectorEnv, shared_memory=shared_memory, context="forkserver", autoreset_mode=mode)
-    mine = acted(VectorTask("processes", lambda n: build([Mixed] * n)), RUNNING, windows=2)
-    in_step = mode == AutoresetMode.NEXT_STEP and not shared_memory
-    theirs = acted(stepped(Mixed, IN_A_STEP if in_step else None), RUNNING, windows=2)
+class Unseen(Mixed):
+    """Shows nothing."""
+
+    def __init__(self):
+        super().__init__()
+        self.observation_space = Box(-1.0, 1.0, (0,))
+
+    def _obs(self, action):
+        return np.zeros(0, np.float32)
+
+
+PROCESSES = {  # how they are built, in what, and whether a reset takes a step in NEXT_STEP
+    "shared memory": ({}, Mixed, False),
+    "pipes": ({"shared_memory": False}, Mixed, True),  # told to reset, they would reset once more
+    "nothing to share": ({}, Unseen, True),  # likewise
+    "worker of one's own": ({"worker": _async_worker}, Mixed, True),
+}
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP], ids=str)
+@pytest.mark.parametrize(("options", "make_env", "in_step"), PROCESSES.values(), ids=PROCESSES)
+def test_processes_that_step_them_change_nothing(mode, options, make_env, in_step):
+    build = functools.partial(AsyncVectorEnv, context="forkserver", autoreset_mode=mode, **options)
+    mine = acted(VectorTask("processes", lambda n: build([make_env] * n)), RUNNING, windows=2)
+    in_step = in_step and mode == AutoresetMode.NEXT_STEP
+    theirs = acted(stepped(make_env, IN_A_STEP if in_step else None), RUNNING, windows=2)
     jax.tree.map(np.testing.assert_array_equal, mine, theirs)
     assert in_step == (not isinstance(mine[0][0].rollout.valid, tuple))
+
+
+@pytest.mark.parametrize("mode", AutoresetMode, ids=str)
+def test_a_vector_keeps_its_mode_when_another_of_its_class_is_built(mode):
+    """Gymnasium writes the mode into metadata that all environments of a class share."""
+
+    def first_of_two(n):
+        made = vector_of(Mixed, mode, n)
+        for other in AutoresetMode:
+            vector_of(Mixed, other, 1)
+        return made
+
+    mine, theirs = (acted(task, RUNNING, windows=1) for task in (VectorTask("two", first_of_two), stepped(Mixed, None)))
+    jax.tree.map(np.testing.assert_array_equal, mine, theirs)
 
 
 def test_where_all_episodes_end_together_running_moments_change_nothing():

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import gymnasium
 import jax
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
@@ -203,10 +204,12 @@ class SteppedVector:
 
 
 def autoreset_mode(vector: VectorEnv[Any, Any, Any]) -> AutoresetMode:
-    """The mode that the metadata name.
+    """The mode that the metadata name; of a `SyncVectorEnv` or `AsyncVectorEnv`, what it was built with.
+
+    Those two write it into metadata that all environments of a class share, where the next one built writes over it.
 
     Raises:
-        ConfigError: they name none that there is.
+        ConfigError: the metadata name none that there is.
     """
     mode = (vector.metadata or {}).get("autoreset_mode")
     found = next((each for each in AutoresetMode if mode in (each, each.value)), None)
@@ -217,16 +220,23 @@ def autoreset_mode(vector: VectorEnv[Any, Any, Any]) -> AutoresetMode:
         " observations end an episode",
     )
     assert found is not None
+    inner = vector.unwrapped
+    if isinstance(inner, SyncVectorEnv | AsyncVectorEnv) and vector.metadata is inner.metadata:
+        return AutoresetMode(inner.autoreset_mode)
     return found
 
 
 def _resets_when_told(vector: VectorEnv[Any, Any, Any]) -> bool:
     """Whether one in NEXT_STEP takes a `reset_mask` between two steps, and then spends none on the reset.
 
-    Gymnasium's `SyncVectorEnv` and `AsyncVectorEnv` do, but not where observations come through pipes instead of shared
-    memory: that one resets once more. Wrappers may count on a step after each end, or on a `reset` of all.
+    Gymnasium's `SyncVectorEnv` and `AsyncVectorEnv` do. Not where observations come through pipes instead of shared
+    memory, or there is nothing in that to share: then the process resets once more; nor with a worker of one's own,
+    which may know nothing of it. Wrappers may count on a step after each end, or on a `reset` of all.
     """
-    return type(vector) is SyncVectorEnv or (type(vector) is AsyncVectorEnv and bool(vector.shared_memory))
+    if type(vector) is AsyncVectorEnv:
+        shares = vector.shared_memory and gymnasium.spaces.flatdim(vector.single_observation_space) > 0
+        return bool(shares) and vector.worker is None
+    return type(vector) is SyncVectorEnv
 
 
 def _row(values: Any, i: int) -> Any:
