@@ -128,7 +128,8 @@ def test_stacks_put_the_newest_frame_last_and_zeros_have_the_stored_types():
     spec = obs_spec(EVERYTHING)
     stacked = jax.tree.map(lambda part: part.stacked(3), spec.tree)
     assert stacked["camera"].shape == (3, 8, 9, 3)
-    assert stacked["several"][0].sizes == (2, 5) * 3
+    several = stacked["several"][0]
+    assert (several.sizes, several.shape, several.frames) == ((2, 5), (3, 2), 3)
     zeros = spec.zeros(2)
     assert zeros["camera"].dtype == np.uint8 and zeros["camera"].shape == (2, 8, 9, 3)
 

@@ -7,7 +7,7 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 
 from thrust_rl.config import ArmConfig, ConfigError
-from thrust_rl.envs.spaces import MAX_CHOICES, MAX_ONE_HOT, obs_spec
+from thrust_rl.envs.spaces import MAX_CHOICES, MAX_ONE_HOT, ObsSpec, obs_spec
 from thrust_rl.policies.encoder import Encoder
 from thrust_rl.policies.layers import CHOICE_FEATURES
 
@@ -31,6 +31,23 @@ def test_long_choices_are_rows_of_a_table_and_learn_as_one_hots_would():
     mine = jax.grad(lambda one: jnp.square(one(values)).sum())(encoder).tables[0].table
     np.testing.assert_allclose(mine, jax.grad(multiplied)(table), rtol=1e-6)
     assert np.flatnonzero(np.any(mine != 0, axis=1)).tolist() == [7, 4999, 5000, 5002]
+
+
+def test_stacked_frames_share_a_table_and_are_read_as_one_frame_is():
+    """An arm that sees several frames reads each as one that sees one does, one-hots or rows alike."""
+    for size in (MAX_ONE_HOT - 3, MAX_ONE_HOT):
+        (part,) = obs_spec(MultiDiscrete([size, 3])).parts
+        one, several = (Encoder(ObsSpec.of(seen), BARE, key=jax.random.key(0)) for seen in (part, part.stacked(3)))
+        frames = jnp.array([[1, 2], [size - 1, 0], [7, 1]])
+        np.testing.assert_array_equal(several(frames), one(frames).ravel())
+        assert [reader.table.shape for reader in several.tables] == [reader.table.shape for reader in one.tables]
+        assert several.out_dim == 3 * one.out_dim and len(one.tables) == (size == MAX_ONE_HOT)
+
+
+@pytest.mark.parametrize("start", [2**31 - 4, 2**40, -(2**31) - 1])
+def test_alternatives_that_no_int32_can_number_are_refused(start):
+    with pytest.raises(ConfigError, match="beyond what an int32 holds: number its alternatives from 0"):
+        obs_spec(Discrete(5, start=start))
 
 
 def test_the_longest_one_hot_is_none_too_long():

@@ -13,6 +13,7 @@ from thrust_rl.config import ConfigError, require
 MASK_KEY = "action_mask"
 MAX_ONE_HOT = 4096  # alternatives in a part; more are looked up in a table of features instead
 MAX_CHOICES = 1 << 20
+INT32 = np.iinfo(np.int32)
 
 
 @runtime_checkable
@@ -74,9 +75,10 @@ class Image:
 class Choices:
     """Discrete values, each read as a one-hot of its own length, or where those are long, looked up in a table."""
 
-    sizes: tuple[int, ...]  # of every value, flattened
+    sizes: tuple[int, ...]  # of every value of a frame, flattened
     starts: tuple[int, ...]
     shape: tuple[int, ...]
+    frames: int = 1  # that are stacked
     dtype = np.int32
 
     @property
@@ -86,7 +88,7 @@ class Choices:
 
     def stacked(self, frames: int) -> "Choices":
         """Frames first."""
-        return Choices(self.sizes * frames, self.starts * frames, (frames, *self.shape))
+        return dataclasses.replace(self, shape=(frames, *self.shape), frames=frames)
 
     def take(self, value: Any) -> NDArray[np.int32]:
         """Counted from 0."""
@@ -234,6 +236,12 @@ def _choices(sizes: tuple[int, ...], starts: tuple[int, ...], shape: tuple[int, 
     require(
         sum(sizes) <= MAX_CHOICES,
         f"{where} has {sum(sizes)} alternatives, over {MAX_CHOICES}: give the environment a representation in numbers",
+    )
+    ends = [start + size for start, size in zip(starts, sizes, strict=True)]
+    require(
+        min(starts, default=0) >= INT32.min and max(ends, default=0) <= INT32.max,
+        f"{where} begins at {min(starts, default=0)} and ends below {max(ends, default=0)}, beyond what an int32 holds:"
+        " number its alternatives from 0",
     )
     return Choices(sizes, starts, shape)
 

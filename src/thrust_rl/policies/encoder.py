@@ -85,7 +85,7 @@ def _flat(part: Part, value: Array) -> Float[Array, "*axes features"]:
     """A part without layers of its own as one axis of features."""
     axes = value.shape[: value.ndim - len(part.shape)]
     if isinstance(part, Choices):
-        return _one_hots(value.reshape(*axes, -1), part.sizes)
+        return _one_hots(value.reshape(*axes, -1), part.sizes * part.frames)
     return value if len(part.shape) == 1 else value.reshape(*axes, -1)
 
 
@@ -108,5 +108,5 @@ def _features(part: Part) -> int:
         case Image():
             return IMAGE_FEATURES
         case Choices():
-            return CHOICE_FEATURES * len(part.sizes) if part.is_looked_up else sum(part.sizes)
+            return part.frames * (CHOICE_FEATURES * len(part.sizes) if part.is_looked_up else sum(part.sizes))
     return math.prod(part.shape)

@@ -67,9 +67,9 @@ class ImageReader(eqx.Module):
 
 
 class ChoiceReader(eqx.Module):
-    """An embedding: for every value of a part a table with `CHOICE_FEATURES` for each of its alternatives."""
+    """An embedding: for every value of a frame a table with `CHOICE_FEATURES` for each of its alternatives."""
 
-    table: Float[Array, "alternative features"]  # of all values, one below the other
+    table: Float[Array, "alternative features"]  # of all values, one below the other; stacked frames share it
     part: Choices = eqx.field(static=True)
 
     def __init__(self, part: Choices, *, key: Key) -> None:
@@ -80,5 +80,5 @@ class ChoiceReader(eqx.Module):
     def __call__(self, values: Int[Array, "*axes_and_shape"]) -> Float[Array, "*axes features"]:
         """Look up, with any number of leading axes."""
         axes = values.shape[: values.ndim - len(self.part.shape)]
-        begins = np.cumsum((0, *self.part.sizes[:-1]))
+        begins = np.tile(np.cumsum((0, *self.part.sizes[:-1])), self.part.frames)
         return self.table[values.reshape(*axes, -1) + begins].reshape(*axes, -1)
