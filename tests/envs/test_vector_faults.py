@@ -31,14 +31,36 @@ def stepped(make_vector, steps=5):
 
 
 @pytest.mark.parametrize("mode", MODES, ids=str)
-def test_what_one_raises_names_the_step_and_says_that_it_is_not_known_whose_it_is(mode):
+def test_what_one_raises_names_environment_and_step(mode):
     late = 6 if mode == IN_A_STEP else 5  # a reset has taken a step
-    said = (
-        f"^one of 2 environments at step {late}: it raised RuntimeError: the motor is on fire"
-        r" \(SyncVectorEnv does not tell which of them it was\)$"
-    )
+    said = f"^environment 1 at step {late}: it raised RuntimeError: the motor is on fire$"
     with pytest.raises(EnvError, match=said):
         stepped(lambda n: of_mode([Telling, functools.partial(Failing, "raise")][:n], mode), steps=6)
+
+
+def test_what_a_vector_of_ones_own_raises_is_said_to_be_nobodys():
+    def burn(told):
+        raise RuntimeError("the motor is on fire")
+
+    said = r"^one of 2 environments at step 3: .* on fire \(Giving does not tell which of them it was\)$"
+    with pytest.raises(EnvError, match=said):
+        stepped(functools.partial(Giving, change=burn))
+
+
+class Growing(Telling):
+    """Its observations have a number more from its third step on."""
+
+    def step(self, action):
+        obs, *rest = super().step(action)
+        return np.append(obs, 0.0) if self.time >= 3 else obs, *rest
+
+
+@pytest.mark.parametrize("kind", [SyncVectorEnv, AsyncVectorEnv])
+@pytest.mark.filterwarnings("ignore:.*:UserWarning")
+def test_an_observation_of_another_shape_names_environment_and_step(kind):
+    with pytest.raises(EnvError, match="^environment 0 at step 3: it.* shape"):
+        stepped(lambda n: kind([Growing, Telling][:n]))
+    assert not multiprocessing.active_children()
 
 
 @pytest.mark.filterwarnings("ignore:.*:UserWarning")  # as which Gymnasium prints the traceback
@@ -77,7 +99,7 @@ def test_what_fails_at_a_reset_names_the_step():
     def make_vector(num_envs):
         return SyncVectorEnv([functools.partial(Tired, ends=3)] * num_envs, autoreset_mode=AutoresetMode.DISABLED)
 
-    with pytest.raises(EnvError, match="^one of 2 environments at step 3: it raised RuntimeError: enough"):
+    with pytest.raises(EnvError, match="^environment 0 at step 3: it raised RuntimeError: enough"):
         stepped(make_vector)
 
 

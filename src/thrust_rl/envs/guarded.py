@@ -1,11 +1,14 @@
 """A Gymnasium vector environment, called so that what fails inside says at which step, and where if it is known."""
 
 import contextlib
+import itertools
 import multiprocessing.connection
+import traceback
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from gymnasium.vector import AsyncVectorEnv, VectorEnv
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
+from gymnasium.vector.utils import concatenate, create_empty_array
 
 from thrust_rl.envs.faults import EnvError, env_error, fault_of
 
@@ -47,6 +50,12 @@ class Guarded:
 
     def _said(self, step: int, error: BaseException) -> EnvError:
         inner = self.vector.unwrapped
+        if isinstance(inner, SyncVectorEnv):
+            raised_in, misfit = _raised_in(inner, error), _misfit(inner)
+            if raised_in is not None:
+                return env_error(raised_in, step, fault_of(error))
+            if misfit is not None:
+                return env_error(misfit, step, f"its observation has not the shape or structure of its space: {error}")
         if isinstance(inner, AsyncVectorEnv):
             raised = _dropped(inner)
             if len(raised) == 1:
@@ -72,6 +81,27 @@ class Guarded:
                 process.join()
         with contextlib.suppress(Exception):  # what failed may fail at this too
             self.vector.close()
+
+
+def _raised_in(vector: SyncVectorEnv, error: BaseException) -> int | None:
+    """Which environment it was calling, by the counter of the loop that the error came through; None if none."""
+    frames = [frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__)]
+    for caller, called in itertools.pairwise(frames):
+        i = caller.get("i")
+        if caller.get("self") is vector and isinstance(i, int) and called.get("self") is vector.envs[i]:
+            return i
+    return None
+
+
+def _misfit(vector: SyncVectorEnv) -> int | None:
+    """An environment whose last observation does not go into an array of its space."""
+    space = vector.single_observation_space
+    for i, obs in enumerate(vector._env_obs):
+        try:
+            concatenate(space, [obs], create_empty_array(space, 1))
+        except Exception:  # noqa: BLE001  # in whatever way
+            return i
+    return None
 
 
 def _dropped(vector: AsyncVectorEnv) -> list[int]:
