@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import NDArray
 
-from thrust_rl.config import ConfigError
+from thrust_rl.config import ConfigError, require
 from thrust_rl.maths.distributions import (
     Action,
     Bernoulli,
@@ -23,6 +23,7 @@ from thrust_rl.maths.distributions import (
 )
 
 UNMASKABLE = "cannot be masked: drop it, or make the actions Discrete or MultiDiscrete (a switch is a choice of 2)"
+MAX_ALTERNATIVES = 4096  # of integers: more are numbers, of which one is near the next
 Outputs: TypeAlias = Float[Array, "*axes output"]  # of the actor
 Spreads: TypeAlias = Float[Array, " spread"] | None  # learned beside them; log of standard deviations
 
@@ -111,11 +112,12 @@ class DiscreteActions:
 
 @dataclasses.dataclass(frozen=True)
 class MultiDiscreteActions:
-    """Several independent choices; an action is flat, `shape` is the environment's."""
+    """Several independent choices, also those of a `Box` of integers; an action is flat, `shape` the environment's."""
 
     sizes: tuple[int, ...]
     starts: tuple[int, ...]
     shape: tuple[int, ...]
+    dtype: str = "int32"  # of what the environment takes
     num_spreads = 0
 
     @property
@@ -141,7 +143,8 @@ class MultiDiscreteActions:
 
     def to_env(self, action: Any) -> Any:
         """Numbered from `starts`, in `shape`."""
-        return (action + np.array(self.starts, np.int32)).reshape(*action.shape[:-1], *self.shape)
+        numbered = action + np.array(self.starts, np.int32)
+        return numbered.astype(self.dtype).reshape(*action.shape[:-1], *self.shape)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -262,10 +265,25 @@ def action_spec(space: gymnasium.spaces.Space[Any]) -> ActionSpec:
         case gymnasium.spaces.Box() if np.issubdtype(space.dtype, np.floating):
             low, high = (tuple(np.ravel(bound).astype(float).tolist()) for bound in (space.low, space.high))
             return ContinuousActions(low, high, space.shape)
+        case gymnasium.spaces.Box():
+            return _integers(space)
     raise ConfigError(
-        f"action_space is {space}: actions must be Discrete, MultiDiscrete, MultiBinary or a Box of floating-point"
-        " numbers; wrap the environment with gymnasium.wrappers.TransformAction"
+        f"action_space is {space}: actions must be Discrete, MultiDiscrete, MultiBinary or a Box;"
+        " wrap the environment with gymnasium.wrappers.TransformAction"
     )
+
+
+def _integers(space: gymnasium.spaces.Box) -> MultiDiscreteActions:
+    """A choice for every integer: from its lowest to its highest value."""
+    low, high = ([int(bound) for bound in np.ravel(bounds)] for bounds in (space.low, space.high))
+    sizes = tuple(top - bottom + 1 for bottom, top in zip(low, high, strict=True))
+    require(
+        sum(sizes) <= MAX_ALTERNATIVES,
+        f"action_space is {space}: its integers are choices, {sum(sizes):,} alternatives, over {MAX_ALTERNATIVES};"
+        " give it narrower bounds, or floating-point numbers with gymnasium.wrappers.TransformAction",
+    )
+    dtype = "int32" if np.can_cast(np.int32, space.dtype) else str(space.dtype)
+    return MultiDiscreteActions(sizes, tuple(low), space.shape, dtype)
 
 
 def _split(outputs: Float[Array, "*axes output"], sizes: Sequence[int]) -> list[Float[Array, "*axes part"]]:
