@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 
-from thrust_rl.config import ArmConfig, PPOConfig, TrainConfig
+from thrust_rl.config import ArmConfig, ConfigError, PPOConfig, TrainConfig
 from thrust_rl.envs.named import make
 from thrust_rl.envs.task import HostTask
 from thrust_rl.training.evaluate import evaluate
@@ -74,6 +74,11 @@ def test_an_environment_of_any_spaces_trains_and_its_policy_is_evaluated(observa
         assert episodes.length.tolist() == [5, 5, 5] and not episodes.cut.any()
         after.append(episodes.episode_return)
     np.testing.assert_allclose(after[0], after[1], rtol=1e-6)  # rewards are drawn by the environments' own seeds
+
+
+def test_an_environment_that_shows_nothing_is_refused_before_it_is_stepped():
+    with pytest.raises(ConfigError, match="observation_space is .*, which holds nothing"):
+        train(HostTask("dark", lambda: Sampling(Dict({}), Discrete(2))), ArmConfig("e", previous_action=True), CONFIG)
 
 
 def test_a_masked_pendulum_trains_with_memory_and_is_driven_within_its_bounds():

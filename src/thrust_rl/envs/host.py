@@ -56,8 +56,8 @@ class HostBatch:
         count = len(self._envs)
         self._parts = self._spec.leaves(self._spec.zeros(count))  # the current frames: what there is to act on
         self._before = self._spec.leaves(self._spec.zeros(count))  # the last ones without a fault
-        numbers = self._spec.parts[0]
-        self._plain = numbers.shape if self._spec.is_array and isinstance(numbers, Numbers) else None
+        only = self._spec.parts[0] if self._spec.is_array else None
+        self._plain = only.shape if isinstance(only, Numbers) else None
         self._infos: list[dict[str, Any]] = [{} for _ in self._envs]  # about the current frames
         self._rewards = np.zeros(count, np.float32)
         self._terminated, self._truncated = np.zeros(count, bool), np.zeros(count, bool)

@@ -196,9 +196,13 @@ def obs_spec(space: gymnasium.spaces.Space[Any]) -> ObsSpec:
     it says.
 
     Raises:
-        ConfigError: some part of the space cannot be read.
+        ConfigError: some part of the space cannot be read, or there is none.
     """
-    return ObsSpec.of(_parts(space, "observation_space"))
+    spec = ObsSpec.of(_parts(space, "observation_space"))
+    require(
+        len(spec.parts) > 0, f"observation_space is {space}, which holds nothing: give the environment an observation"
+    )
+    return spec
 
 
 def _parts(space: gymnasium.spaces.Space[Any], where: str) -> Any:

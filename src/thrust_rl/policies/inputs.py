@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PyTree
 
-from thrust_rl.config import ArmConfig, require
+from thrust_rl.config import ArmConfig
 from thrust_rl.envs.actions import ActionSpec, action_spec
 from thrust_rl.envs.spaces import ObsSpec, Switches, obs_spec
 from thrust_rl.maths.distributions import Action
@@ -61,12 +61,7 @@ class Task:
         Raises:
             ConfigError: the arm cannot read the observations, or draw the actions.
         """
-        frame = obs_spec(env.observation_space)
-        require(
-            len(frame.parts) > 0,
-            f"observation_space is {env.observation_space}, which holds nothing: give the environment an observation",
-        )
-        return Task(arm, frame, action_spec(env.action_space))
+        return Task(arm, obs_spec(env.observation_space), action_spec(env.action_space))
 
     @property
     def inputs(self) -> ObsSpec:
