@@ -1,6 +1,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+OLDER := $(VENV)/older
 
 # Tried in this order; the first that runs, is new enough and can make a virtual environment is used.
 PYTHON ?=
@@ -39,7 +40,7 @@ demo: $(STAMP) ## does memory help on FlickeringCartPole? compare the arms, writ
 	$(BIN)/thrust compare FlickeringCartPole-v0 --seeds 5 --total-timesteps 500000 \
 		--num-envs 16 --num-steps 128 --out runs/demo --fresh
 
-test: $(STAMP) ## every test
+test: $(STAMP) $(OLDER)/gymnax ## every test
 	$(BIN)/python -m pytest -n 2
 
 check: $(STAMP) ## lint, format, types and floors
@@ -80,3 +81,8 @@ $(STAMP): pyproject.toml constraints.txt
 	"$$found" -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
 	@touch $@
+
+# An older release of a package, which cannot be installed beside the newer one; without it its tests are skipped.
+$(OLDER)/gymnax: $(STAMP)
+	-$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(OLDER) gymnax==0.0.9
+	@test ! -d $@ || touch $@
