@@ -164,7 +164,7 @@ ELSEWHERE = [
     (["compare", FLICKER, "--env-workers", "2"], ["env_workers is 2", "compiled"]),
     (["compare", FLICKER, "--env-param", "flicker_prob"], ["'flicker_prob'", "key=value"]),
     (["compare", FLICKER, "--env-param", "flicker_prob=2"], ["flicker_prob is 2", "[0, 1]"]),
-    (["compare", "gymnasium:CartPole-v1", "--env-workers", "3"], ["num_envs is 16", "env_workers"]),
+    (["compare", "gymnasium:CartPole-v1", "--env-workers", "17"], ["num_envs is 16", "env_workers is 17"]),
     (["compare", FLICKER, "--eval-episodes", "0"], ["eval_episodes is 0"]),
     (["compare", FLICKER, "--eval-steps", "0"], ["eval_steps is 0"]),
     (["compare", FLICKER, "--min-effect", "0"], ["min_effect is 0.0"]),

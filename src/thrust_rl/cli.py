@@ -74,7 +74,7 @@ class Compare:
     ] = None
     """Integrator of the cart-pole physics; euler, Gymnasium's, by default."""
     env_workers: int = 0
-    """Processes that step the environments of one run; only for those that are not compiled."""
+    """Processes that step the environments of one run, at most --num-envs; only for those that are not compiled."""
     on_env_error: Literal["stop", "restart"] = "stop"
     """When an environment fails, or a process of --env-workers dies or hangs: stop, or put a new one in its place and
     count that."""

@@ -206,7 +206,7 @@ BAD = {
     "environment twice": dict(env=["CartPole-v1", "CartPole-v1"]),
     "seeds of the evaluation": dict(seed=1_000_000, seeds=10),
     "arm that draws nothing": dict(env="gymnasium:Taxi-v3", observe="noise:0.1"),
-    "workers that do not divide": dict(env="gymnasium:CartPole-v1", env_workers=3),
+    "more workers than environments": dict(env="gymnasium:CartPole-v1", env_workers=17),
     "parameters that are no JSON": dict(env="gymnasium:CartPole-v1", env_params={"render_mode": {1, 2}}),
 }
 

@@ -282,7 +282,7 @@ def _integers(space: gymnasium.spaces.Box) -> MultiDiscreteActions:
         f"action_space is {space}: its integers are choices, {sum(sizes):,} alternatives, over {MAX_ALTERNATIVES};"
         " give it narrower bounds, or floating-point numbers with gymnasium.wrappers.TransformAction",
     )
-    dtype = "int32" if np.can_cast(np.int32, space.dtype) else str(space.dtype)
+    dtype = "int32" if np.can_cast(np.int32, str(space.dtype)) else str(space.dtype)
     return MultiDiscreteActions(sizes, tuple(low), space.shape, dtype)
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import gymnasium
 from gymnasium.vector import VectorEnv
 
-from thrust_rl.config import ConfigError, require, require_divides
+from thrust_rl.config import ConfigError, require
 from thrust_rl.envs.actions import UNMASKABLE, action_spec
 from thrust_rl.envs.autoreset import SteppedVector, autoreset_mode
 from thrust_rl.envs.batch import CompiledBatch
@@ -21,7 +21,7 @@ from thrust_rl.envs.host import HostBatch, OnEnvError
 from thrust_rl.envs.hosted import HostedEnvs, SteppedInProcess
 from thrust_rl.envs.masking import MaskInObservation
 from thrust_rl.envs.spaces import MASK_KEY, ObsSpec, obs_spec
-from thrust_rl.envs.workers import STEP_TIMEOUT, SteppedByWorkers
+from thrust_rl.envs.workers import STEP_TIMEOUT, SteppedByWorkers, require_environments_for
 
 OTHERWISE = "for a gymnasium.vector.VectorEnv give a VectorTask"
 
@@ -85,12 +85,12 @@ class HostTask:
         """Build the environments.
 
         Raises:
-            ConfigError: they cannot be spread evenly over the workers.
+            ConfigError: there are more workers than environments.
         """
         batch = functools.partial(_batch, self)
         if not self.workers:
             return SteppedInProcess(batch(0, num_envs))
-        require_divides("env_workers", self.workers, "num_envs", num_envs)
+        require_environments_for(self.workers, num_envs)
         spec = _spec(self)
         return SteppedByWorkers(
             batch,

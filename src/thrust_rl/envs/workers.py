@@ -16,6 +16,7 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from numpy.typing import NDArray
 
+from thrust_rl.config import require
 from thrust_rl.envs.batch import Frames, StepResult
 from thrust_rl.envs.bundle import BundleMaker, mapped_place
 from thrust_rl.envs.faults import EnvError, env_error
@@ -39,7 +40,8 @@ class SteppedByWorkers:
         spec: what an observation is made of.
         action_space: of one environment.
         num_envs: how many.
-        workers: processes; each gets a run of neighbouring environments.
+        workers: processes, at most as many; each gets a run of neighbouring environments, the first ones one more where
+            they cannot have as many each.
         step_timeout: seconds; a step that takes longer counts as hung.
         restart: replace a process that dies or hangs; the episodes of its environments count as truncated.
     """
@@ -55,10 +57,8 @@ class SteppedByWorkers:
         step_timeout: float,
         restart: bool,
     ) -> None:
-        count = num_envs // workers
-        makers = [
-            BundleMaker(make_batch, spec.tree, action_space, first=i * count, count=count) for i in range(workers)
-        ]
+        runs = np.array_split(np.arange(num_envs), workers)
+        makers = [BundleMaker(make_batch, spec.tree, action_space, first=int(run[0]), count=len(run)) for run in runs]
         self._workers = [_Worker(make, restart=restart) for make in makers]
         self._spec, self._step_timeout, self._steps = spec, step_timeout, 0
         self._last: Any = None  # what came of the last step
@@ -72,10 +72,9 @@ class SteppedByWorkers:
     def step(self, actions: NDArray[Any]) -> Hosted:
         """One step of every environment."""
         self._steps += 1
-        bundled = actions.reshape(len(self._workers), -1, *actions.shape[1:])
         with self._ending_all():
-            for worker, some in zip(self._workers, bundled, strict=True):
-                worker.send(some)
+            for worker in self._workers:
+                worker.send(actions[worker.whose])
             deadline = time.monotonic() + self._step_timeout
             came = [worker.receive(self._steps, deadline) for worker in self._workers]
             came = [self._cut(i) if what is None else what for i, what in enumerate(came)]
@@ -110,8 +109,7 @@ class SteppedByWorkers:
         """What came from a process that was replaced: its episodes were cut where their last frames were seen."""
         worker = self._workers[i]
         begun = worker.begin_again(self._steps)
-        mine = slice(worker.make.first, worker.make.first + worker.make.count)
-        last = jax.tree.map(lambda leaf: leaf[mine], {name: self._last[name] for name in ("next", "blank")})
+        last = jax.tree.map(lambda leaf: leaf[worker.whose], {name: self._last[name] for name in ("next", "blank")})
         nothing = np.zeros(worker.make.count, np.uint8)
         flags = {"terminated": nothing, "truncated": nothing + 1, "reward": nothing.astype(np.float32)}
         return {**begun, **flags, "successor": last["next"], "successor_blank": last["blank"]}
@@ -130,6 +128,19 @@ class SteppedByWorkers:
         return Frames(self._spec.treedef.unflatten(values), {"blank": obs[blank].astype(bool)})
 
 
+def require_environments_for(workers: int, num_envs: int) -> None:
+    """Check that every process has an environment to step.
+
+    Raises:
+        ConfigError: there are more processes than environments.
+    """
+    require(
+        workers <= num_envs,
+        f"env_workers is {workers} and num_envs is {num_envs}: every process needs an environment to step;"
+        f" set env_workers to at most {num_envs}",
+    )
+
+
 class _Worker:
     """A run of neighbouring environments and the process they live in, which may be another one later.
 
@@ -145,6 +156,11 @@ class _Worker:
         self._vector: AsyncVectorEnv | None = None
         self._place: NDArray[np.int32] = np.zeros(1, np.int32)  # of the environment that it is at
         self._sent = False
+
+    @property
+    def whose(self) -> slice:
+        """Which environments are its own."""
+        return slice(self.make.first, self.make.first + self.make.count)
 
     def begin(self, seed: int, steps: int) -> Any:
         """Begin its environments, new ones, after this many steps; a process is started where there is none.

@@ -5,10 +5,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thrust_rl.config import ArmConfig, TrainConfig, require, require_divides
+from thrust_rl.config import ArmConfig, TrainConfig, require
 from thrust_rl.envs.host import OnEnvError
 from thrust_rl.envs.spaces import obs_spec
-from thrust_rl.envs.workers import STEP_TIMEOUT
+from thrust_rl.envs.workers import STEP_TIMEOUT, require_environments_for
 from thrust_rl.experiment.arms import arm_named
 from thrust_rl.experiment.comparison import ArmResult, Comparison, ConditionName, ConditionResult, TaskResult
 from thrust_rl.experiment.environment import EnvSpec
@@ -148,7 +148,7 @@ def _spec(given: str | EnvSpec, options: Options) -> EnvSpec:
 
 def _task(spec: EnvSpec, arms: Sequence[ArmConfig], config: TrainConfig, options: Options) -> TaskResult:
     if spec.workers:
-        require_divides("env_workers", spec.workers, "num_envs", config.num_envs)
+        require_environments_for(spec.workers, config.num_envs)
     conditions: list[tuple[ConditionName, EnvSpec]] = [("task", spec)]
     if options.twin:
         conditions.append(("twin", dataclasses.replace(spec, twin=True)))
