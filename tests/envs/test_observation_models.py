@@ -274,9 +274,6 @@ def test_integers_stay_integers_where_nothing_is_computed():
     frames = on_the_host(model, pixels, pixels, np.zeros(30, bool), space=space)[0]
     out = model.space(space)
     assert frames.dtype == out.dtype == np.uint8 and all(out.contains(frame) for frame in frames)
-    for refused in (GaussianNoise(1.0), Quantize(2.0)):
-        with pytest.raises(ConfigError, match="needs floats: these observations are uint8; rescale them"):
-            refused.space(space)
 
 
 @pytest.mark.parametrize(

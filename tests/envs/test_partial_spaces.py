@@ -12,7 +12,7 @@ from thrust_rl.envs.host_sensor import BLOCK
 from thrust_rl.envs.named import make, twin_of_task
 from thrust_rl.envs.observation import Relay
 from thrust_rl.envs.partial import PartialObservation
-from thrust_rl.envs.spaces import obs_spec
+from thrust_rl.envs.spaces import Image, obs_spec
 from thrust_rl.envs.task import HostTask
 from thrust_rl.envs.twins import twin_of
 from thrust_rl.experiment.plan import Options, plan
@@ -20,6 +20,7 @@ from thrust_rl.training.evaluate import evaluate
 from thrust_rl.training.train import train
 
 CAMERA = Box(0, 255, (5, 6, 3), np.uint8)
+IMAGE = Image(CAMERA.shape, 255.0)
 ROOM = Dict(
     camera=CAMERA,
     hand=Dict(grip=Discrete(3, start=2), joints=Box(-2.0, 3.0, (2, 2), np.float64)),
@@ -159,6 +160,20 @@ def test_images_are_late_and_lost_with_the_rest():
     assert not np.array_equal(env.step(0)[0]["camera"], obs["camera"]), "what is remembered is not the caller's"
 
 
+def test_noise_reaches_images_in_their_own_units():
+    space = Dict(camera=CAMERA, speed=Box(-1.0, 1.0, (2,)))
+    for std, moves in ((20, True), (0.05, False)):
+        env = PartialObservation(Sampling(space), f"noise:{std}")
+        assert env.observation_space["camera"] == CAMERA and obs_spec(env.observation_space).tree["camera"] == IMAGE
+        shown, *_, there = lived(env, 20)
+        camera, speed = (
+            np.array([obs[part] - np.asarray(given[part], float) for obs, given in zip(shown, there, strict=True)])
+            for part in ("camera", "speed")
+        )
+        assert camera.any() == moves and np.abs(camera).max() < 6 * std + 0.5
+        assert abs(speed.std() / std - 1) < 4 / np.sqrt(2 * speed.size)
+
+
 def test_parts_are_hidden_by_name():
     def space(*texts):
         return PartialObservation(Sampling(ROOM), list(texts)).observation_space
@@ -232,7 +247,8 @@ def test_what_does_not_fit_is_refused_where_it_is_built():
             return state, frame
 
     for space, observe, said in (
-        (ROOM, "noise:0.1", "camera: noise needs floats.*or hide it before, with mask:camera"),
+        (ROOM, f"noise:0.1{16 * ',1'}", "std has 17 numbers: observations of shape .16,. have 16"),
+        (ROOM, f"noise:0.1{15 * ',1'}", "camera: std has 16 numbers.*or hide it before, with mask:camera"),
         (Discrete(5000), "flicker:0.5", "obs has 5000 alternatives, over 4096: to a model choices are one-hots"),
         (Dict(note=Text(5)), "flicker:0.5", r"observation_space\['note'\] is Text"),
         (Dict(action_mask=MultiBinary(2)), "flicker:0.5", "there is nothing that a model could hide"),

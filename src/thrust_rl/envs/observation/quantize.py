@@ -8,9 +8,10 @@ import gymnasium
 import numpy as np
 
 from thrust_rl.envs.core import SensorState
+from thrust_rl.envs.observation.integers import Bounds, as_floats, as_integers, bounds_of, has_integers
 from thrust_rl.envs.observation.relay import Relay, array_module, box
-from thrust_rl.envs.observation.settings import per_coordinate, require_floats, require_length
-from thrust_rl.types import Frame
+from thrust_rl.envs.observation.settings import per_coordinate, require_length
+from thrust_rl.types import Frame, Key
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,9 +20,11 @@ class Quantize(Relay):
 
     Zero is a multiple, so blank frames stay zeros. A sensor with n levels over [0, high] has the step high / (n - 1).
 
+    Integers, such as the bytes of images, stay integers: the multiple is rounded to the nearest whole number, halves to
+    even, and clipped to the bounds of its space. A step of 100 leaves bytes 0, 100, 200 and 255; one of 1 changes none.
+
     Raises:
-        ConfigError: a step is not finite and positive; from `space`, when their number does not fit or observations are
-            not floats.
+        ConfigError: a step is not finite and positive; from `space`, when their number does not fit.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -36,14 +39,22 @@ class Quantize(Relay):
         object.__setattr__(self, "step", per_coordinate("step", self.step, least=0.0, open_low=True))
 
     def space(self, space: gymnasium.spaces.Box) -> gymnasium.spaces.Box:
-        """Bounds rounded as observations are: rounding keeps order, so frames lie between them."""
-        require_floats("quantization", space)
+        """Bounds rounded as observations are: rounding keeps order, so frames lie between. Of integers, the same."""
         require_length("step", self.step, space)
+        if has_integers(space):
+            return space
         with np.errstate(over="ignore"):  # a bound near the largest float becomes infinite
             return box(self._rounded(space.low), self._rounded(space.high), like=space)
 
+    def init(self, key: Key, space: gymnasium.spaces.Box) -> SensorState:
+        """For integers the bounds of their space."""
+        return bounds_of(space) if has_integers(space) else ()
+
     def relay(self, state: SensorState, frame: Frame) -> tuple[SensorState, Frame]:
         """The frame, rounded."""
+        if isinstance(state, Bounds):
+            whole = as_integers(self._rounded(as_floats(frame.obs)), state, like=frame.obs)
+            return state, frame._replace(obs=whole)
         return state, frame._replace(obs=self._rounded(frame.obs))
 
     def _rounded(self, obs: Any) -> Any:

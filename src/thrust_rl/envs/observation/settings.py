@@ -115,16 +115,3 @@ def require_length(what: str, value: float | tuple[float, ...], space: gymnasium
             f"{what} has {len(value)} numbers: observations of shape {space.shape} have {size} along the last axis;"
             " give one number for all, or one for each (models before it in a stack may have hidden some)",
         )
-
-
-def require_floats(what: str, space: gymnasium.spaces.Box) -> None:
-    """Check that observations are floats.
-
-    Raises:
-        ConfigError: they are not.
-    """
-    require(
-        np.issubdtype(space.dtype, np.floating),
-        f"{what} needs floats: these observations are {space.dtype};"
-        " rescale them first, for example with gymnasium.wrappers.RescaleObservation",
-    )
