@@ -224,11 +224,16 @@ def test_coordinates_have_the_names_of_gymnasiums_tasks(name):
     assert hidden.observation_space.shape == (len(names) - len(VELOCITIES[name]),)
 
 
-def test_observation_models_need_a_box():
-    lake = make("gymnax:FrozenLake-misc")
-    assert lake.observation_space == gymnasium.spaces.Discrete(16)
-    with pytest.raises(ConfigError, match="need a Box"):
-        make("gymnax:FrozenLake-misc", observe="noise:0.1")
+def test_choices_are_hidden_by_one_flag():
+    lake = make("gymnax:FrozenLake-misc", observe=["mask:3", "flicker:0.5"])
+    assert lake.observation_space == gymnasium.spaces.MultiBinary(15)
+    assert twin_of_task(lake).observation_space == gymnasium.spaces.Discrete(16)
+    noisy = make("gymnax:FrozenLake-misc", observe="noise:0.1").observation_space
+    assert noisy == gymnasium.spaces.Box(-np.inf, np.inf, (16,))
+    config = TrainConfig(total_timesteps=64, num_envs=4, num_steps=16, ppo=PPOConfig(batch_size=32, n_epochs=1))
+    progress = []
+    train(lake, "mlp", config, on_progress=progress.append)
+    assert progress[-1].steps == 64
 
 
 @pytest.mark.parametrize("name", ["FrozenLake-misc", "Pendulum-v1"])

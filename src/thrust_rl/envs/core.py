@@ -98,8 +98,9 @@ class FunctionalEnv:
         """Let the sensor check that it fits the physics: a ConfigError here, not clamped indices later."""
         space = self.physics.observation_space
         require(
-            isinstance(space, gymnasium.spaces.Box) or isinstance(self.sensor, FullyObserved),
-            f"{self.name} has observations in {space}: observation models need a Box; use it without one",
+            isinstance(space, gymnasium.spaces.Box) or isinstance(self.sensor, ReadsAnySpace),
+            f"{self.name} has observations in {space}: compiled, observation models need a Box, or choices behind"
+            " envs.partial.observed; put PartialObservation around a StatefulEnv of it instead",
         )
         self.sensor.space(self._physics_space)
 
@@ -137,7 +138,7 @@ class FunctionalEnv:
 
     @property
     def _physics_space(self) -> Any:
-        """What the sensor is told: a `Box`, or anything where the sensor is `FullyObserved`."""
+        """What the sensor is told: a `Box`, or anything where the sensor is a `ReadsAnySpace`."""
         return self.physics.observation_space
 
     def _begin(self, key: Key, sensor: SensorState) -> tuple[EnvState, Frame]:
@@ -165,8 +166,12 @@ def step_and_restart(
     return state, result, frame
 
 
+class ReadsAnySpace:
+    """A sensor whose `space` and `init` take more than a `Box`."""
+
+
 @dataclasses.dataclass(frozen=True)
-class FullyObserved:
+class FullyObserved(ReadsAnySpace):
     """The sensor that withholds nothing."""
 
     def space(self, space: AnySpace) -> AnySpace:

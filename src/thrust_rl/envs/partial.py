@@ -12,16 +12,19 @@ from thrust_rl.config import ConfigError
 from thrust_rl.envs.core import FunctionalEnv, ObservationModel
 from thrust_rl.envs.host_sensor import stream_key_data
 from thrust_rl.envs.observation.layout import Layout
+from thrust_rl.envs.observation.mask import Hide, Mask
 from thrust_rl.envs.observation.names import coordinate_names, names_after
+from thrust_rl.envs.observation.one_hots import OneHots
 from thrust_rl.envs.observation.relay import Relay
 from thrust_rl.envs.observation.stack import models_of, ordinals, stacked
 from thrust_rl.envs.observation.text import Observe, format_observe, observation_model
 from thrust_rl.envs.parted_sensor import PartedSensor
+from thrust_rl.envs.spaces import Choices
 from thrust_rl.envs.stateful import StatefulEnv
 
 
 def observed(env: FunctionalEnv, observe: Observe) -> FunctionalEnv:
-    """The environment seen through models, which come behind the sensor that it has.
+    """The environment seen through models, which come behind the sensor that it has. They see choices as one-hots.
 
     Raises:
         ConfigError: a text says nothing that is known, or a model does not fit the observations.
@@ -34,7 +37,19 @@ def observed(env: FunctionalEnv, observe: Observe) -> FunctionalEnv:
     """
     model = observation_model(observe, _fitting(coordinate_names(env.name), env.observation_space))
     name = "|".join([env.name, *(_described(single) for single in models_of(model))])
-    return dataclasses.replace(env, name=name, sensor=stacked(env.sensor, model))
+    sensor = stacked(env.sensor, model)
+    if isinstance(env.physics.observation_space, gymnasium.spaces.Discrete | gymnasium.spaces.MultiDiscrete):
+        sensor = _behind_choices(sensor, Layout(env.physics.observation_space))
+    return dataclasses.replace(env, name=name, sensor=sensor)
+
+
+def _behind_choices(model: ObservationModel, layout: Layout) -> ObservationModel:
+    """The model, if it is any, seeing one-hots."""
+    [leaf] = layout.leaves
+    assert isinstance(leaf.part, Choices)
+    models = models_of(model)
+    keeps_bits = all(isinstance(one, Hide | Mask) or (isinstance(one, Relay) and one.whole_frames) for one in models)
+    return OneHots(model, leaf.part.sizes, leaf.part.starts, keeps_bits) if models else model
 
 
 class PartialObservation(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -123,6 +138,8 @@ def _names(env: gymnasium.Env[Any, Any], layout: Layout) -> tuple[str, ...] | No
 
 
 def _fitting(names: tuple[str, ...] | None, space: gymnasium.spaces.Space[Any]) -> tuple[str, ...] | None:
+    if isinstance(space, gymnasium.spaces.Discrete | gymnasium.spaces.MultiDiscrete):
+        return Layout(space).names
     shape = space.shape or (0,)
     return names if names is not None and len(names) == shape[-1] else None
 

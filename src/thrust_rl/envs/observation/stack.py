@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from thrust_rl.envs.core import FullyObserved, ObservationModel, SensorState
+from thrust_rl.envs.observation.one_hots import OneHots
 from thrust_rl.envs.observation.relay import Draw, Relay, draw_key
 from thrust_rl.types import Frame, Key, Obs
 
@@ -84,6 +85,8 @@ def models_of(model: ObservationModel) -> tuple[ObservationModel, ...]:
     """The single models that a model consists of, nearest to the physics first; none if it withholds nothing."""
     if isinstance(model, FullyObserved):
         return ()
+    if isinstance(model, OneHots):
+        return models_of(model.model)
     return model.models if isinstance(model, Stacked) else (model,)
 
 
