@@ -106,7 +106,7 @@ def test_a_pole_that_falls_at_the_limit_terminated():
 def old_api(env):
     """A gymnax environment as releases before 1.0 had it: `done` includes the limit, and nothing tells it apart.
 
-    It stands in for gymnax 0.0.9, which cannot be installed beside 1.0.
+    gymnax 0.0.9 itself is in test_adapters_gymnax_older.py; this one has the physics of the release that is installed.
     """
 
     class Old:

@@ -6,13 +6,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from gymnasium.spaces import Discrete, MultiBinary, MultiDiscrete
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 
 from envs_for_tests import environment, settings
 from thrust_rl.config import ConfigError
 from thrust_rl.envs.observation import Flicker
 from thrust_rl.envs.partial import PartialObservation, observed
+from thrust_rl.envs.spaces import obs_spec, require_read_as_it_is
 from thrust_rl.envs.stateful import StatefulEnv
+from thrust_rl.envs.task import CompiledTask
 from thrust_rl.training.train import train
 
 STACK = "flicker:0.4|mask:2|delay:1|drop:0.3|random-delay:1|flicker:0.2,2"
@@ -86,3 +88,17 @@ def test_training_behind_a_model_that_hides_nothing_is_training_without():
     leaves = (jax.tree.leaves(result.state.learner.policy) for result in (one, other))
     for ours, theirs in zip(*leaves, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("bare", [environment(Cards()), CompiledTask(environment(Cards()))], ids=["compiled", "hosted"])
+def test_choices_that_do_not_count_from_0_are_refused_where_nobody_converts_them(bare):
+    """Read as they are, −1 would be no alternative and 4 none either; behind a model they are one-hots."""
+    with pytest.raises(ConfigError, match="is compiled, and shows Choices.*: .* choices must count from 0"):
+        train(bare, "lstm", settings())
+
+
+@pytest.mark.parametrize("shape", [(3, 8, 9), (8, 9)])
+def test_so_are_images_without_channels_last(shape):
+    with pytest.raises(ConfigError, match="is compiled, and shows Image.*channels on the last of three axes"):
+        require_read_as_it_is("Camera", obs_spec(Box(0, 255, shape, np.uint8)))
+    require_read_as_it_is("Camera", obs_spec(Box(0, 255, (8, 9, 3), np.uint8)))

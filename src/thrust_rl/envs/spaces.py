@@ -205,6 +205,22 @@ def obs_spec(space: gymnasium.spaces.Space[Any]) -> ObsSpec:
     return spec
 
 
+def require_read_as_it_is(env: str, spec: ObsSpec) -> None:
+    """Check that a compiled environment's observations are what is stored: nobody converts them on their way.
+
+    Raises:
+        ConfigError: choices that do not count from 0, or images without a last axis of channels.
+    """
+    for part in spec.parts:
+        counts_from_0 = not (isinstance(part, Choices) and any(part.starts))
+        has_channels_last = not (isinstance(part, Image) and (part.channels_first or part.flat))
+        require(
+            counts_from_0 and has_channels_last,
+            f"{env} is compiled, and shows {part}: in compiled environments choices must count from 0, and images have"
+            " their channels on the last of three axes",
+        )
+
+
 def _parts(space: gymnasium.spaces.Space[Any], where: str) -> Any:
     match space:
         case gymnasium.spaces.Dict():

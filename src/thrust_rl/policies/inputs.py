@@ -13,7 +13,9 @@ from jaxtyping import Array, Bool, Float, PyTree
 
 from thrust_rl.config import ArmConfig
 from thrust_rl.envs.actions import ActionSpec, action_spec
-from thrust_rl.envs.spaces import ObsSpec, Switches, obs_spec
+from thrust_rl.envs.core import FunctionalEnv
+from thrust_rl.envs.spaces import ObsSpec, Switches, obs_spec, require_read_as_it_is
+from thrust_rl.envs.task import CompiledTask
 from thrust_rl.maths.distributions import Action
 
 
@@ -61,7 +63,10 @@ class Task:
         Raises:
             ConfigError: the arm cannot read the observations, or draw the actions.
         """
-        return Task(arm, obs_spec(env.observation_space), action_spec(env.action_space))
+        frame = obs_spec(env.observation_space)
+        if isinstance(env, FunctionalEnv | CompiledTask):
+            require_read_as_it_is(env.name, frame)
+        return Task(arm, frame, action_spec(env.action_space))
 
     @property
     def inputs(self) -> ObsSpec:
