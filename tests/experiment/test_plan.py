@@ -5,10 +5,13 @@ import json
 import sys
 
 import pytest
+from gymnasium.spaces import Discrete
 
-from thrust_rl.config import ArmConfig, ConfigError, TrainConfig
+from space_for_tests import Spaces
+from thrust_rl.config import ARMS, ArmConfig, ConfigError, TrainConfig, arm_from
 from thrust_rl.differences import differing
 from thrust_rl.envs.named import make
+from thrust_rl.envs.task import HostTask
 from thrust_rl.experiment.environment import EnvSpec
 from thrust_rl.experiment.jobs import Job
 from thrust_rl.experiment.matching import matched, parameters
@@ -176,6 +179,15 @@ def test_matched_arms_are_within_two_percent_in_parameters_on_every_task(arms):
         target = next(arm.params for arm in planned.arms if arm.arm.has_memory)
         assert all(abs(count - target) <= 0.02 * target for count in counts.values()), counts
         assert counts == {arm.name: parameters(env, arm.arm) for arm in planned.arms}
+
+
+def test_tables_of_many_choices_are_not_counted_when_arms_are_matched():
+    """Of 100,000 rows, beside which an mlp of any width would be within 2 %; all arms have the same."""
+    task, table = HostTask("words", lambda: Spaces(Discrete(100_000), Discrete(2))), 64 * 100_000
+    for arm in ("mlp", "framestack:3"):
+        lstm, other = (parameters(task, each) - table for each in matched(task, [ARMS["lstm"], arm_from(arm)]))
+        assert abs(other - lstm) <= 0.02 * lstm
+    assert abs(parameters(task, ARMS["mlp"]) - table - lstm) > 0.02 * lstm
 
 
 def test_arms_that_cannot_be_matched_are_refused_with_the_nearest():
