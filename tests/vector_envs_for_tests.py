@@ -7,11 +7,16 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 from autoreset_for_tests import vector_of
 from host_envs_for_tests import Failing, Telling
+from host_rollouts_for_tests import Mixed
 
 
 def vectors(num_envs, mode="NEXT_STEP", limit=4):
     make_env = functools.partial(Telling, limit=limit)
     return vector_of(make_env, AutoresetMode.__members__.get(mode, mode), num_envs)
+
+
+def mixed(num_envs, mode):
+    return vector_of(Mixed, AutoresetMode[mode], num_envs)
 
 
 def failing(num_envs):

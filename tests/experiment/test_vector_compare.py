@@ -1,10 +1,13 @@
 """A callable that takes `num_envs` is a task like any other: trained, scored and compared."""
 
+import dataclasses
 import json
 import multiprocessing
+import pickle
 import signal
 
 import gymnasium
+import jax
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
@@ -60,6 +63,39 @@ def test_it_is_compared_by_the_command(thrust, tmp_path):
             assert set(played["returns"]) <= {10.0, 20.0, 30.0, 40.0, 50.0}
 
 
+def test_behind_models_it_is_compared_beside_its_twin(thrust, tmp_path):
+    few = ["--arms", "mlp", "--seeds", "1", "--out", "here", *TINY]
+    status, said = thrust("compare", VECTORS, "--observe", "mask:0", "--observe", "flicker:0.5", "--twin", *few)
+    assert status == 0, said.err
+    [task] = json.loads((tmp_path / "here" / "result.json").read_text())["tasks"]
+    hidden, twin = (condition["environment"] for condition in task["conditions"])
+    assert hidden["observe"] == twin["observe"] == ["mask:0", "flicker:0.5"]
+    assert (hidden["twin"], twin["twin"]) == (False, True)
+
+
+def test_the_twin_is_the_same_vector_without_models():
+    spec = EnvSpec(VECTORS, {"limit": 3}, observe=("mask:0", "flicker:0.5"))
+    hidden, twin = spec.build(), dataclasses.replace(spec, twin=True).build()
+    assert hidden.name == f"{VECTORS}|mask:0|flicker:0.5" and twin.name == f"{hidden.name}-twin"
+    assert hidden.observation_space.shape == (2,) and twin.observation_space.shape == (3,)
+    assert twin.make_vector == make(VECTORS, limit=3).make_vector
+    assert pickle.loads(pickle.dumps(hidden)) == hidden
+
+
+@pytest.mark.parametrize("mode", AutoresetMode.__members__)
+def test_behind_models_it_learns_and_plays_what_separate_environments_do(mode):
+    """To the last bit, though episodes end at different steps and moments run."""
+    observe = ["flicker:0.4", "delay:1", "noise:0.1"]
+    together = make("vector_envs_for_tests:mixed", mode=mode, observe=observe)
+    apart = make("host_rollouts_for_tests:Mixed", observe=observe)
+    [mine], [theirs] = (train(task, ARM, CONFIG) for task in (together, apart))
+    assert mine.curve == theirs.curve
+    played = [evaluate(task, ARM, CONFIG, mine.state, episodes=5) for task in (together, apart)]
+    learned = [(each.state.learner.policy, each.state.moments) for each in (mine, theirs)]
+    for ours, others in (learned, played):
+        jax.tree.map(np.testing.assert_array_equal, ours, others)
+
+
 def test_one_that_raises_ends_the_command_with_one_line(thrust):
     status, said = thrust("compare", "vector_envs_for_tests:failing", "--arms", "mlp", "--seeds", "1", *TINY)
     assert status == 1
@@ -96,9 +132,9 @@ def test_in_every_autoreset_mode_it_plays_the_episodes_of_separate_environments(
     ("options", "said"),
     [
         (Options(env_workers=2), "env_workers is 2: .*which steps its environments itself"),
-        (Options(observe="mask:1"), "observe is mask:1: .*PartialObservation"),
+        (Options(observe="mask:3"), "asks for coordinate 3"),
         (Options(on_env_error="restart"), "on_env_error is restart: .*no environment can be replaced"),
-        (Options(twin=True), "no fully observable twin is known for .*it builds a vector environment"),
+        (Options(twin=True), "no fully observable twin is known for .*a vector environment, .*only where --observe"),
         (Options(env_params={"num_envs": 3}), "is num_envs of the run, no parameter"),
         (Options(env_params={"speed": 3}), "cannot be built: TypeError: .*'speed'"),
     ],

@@ -5,7 +5,7 @@ from typing import Any
 import gymnasium
 import jax
 import numpy as np
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
 from thrust_rl.config import require
@@ -231,8 +231,11 @@ def _resets_when_told(vector: VectorEnv[Any, Any, Any]) -> bool:
 
     Gymnasium's `SyncVectorEnv` and `AsyncVectorEnv` do. Not where observations come through pipes instead of shared
     memory, or there is nothing in that to share: then the process resets once more; nor with a worker of one's own,
-    which may know nothing of it. Wrappers may count on a step after each end, or on a `reset` of all.
+    which may know nothing of it. Wrappers may count on a step after each end, or on a `reset` of all, unless they say
+    that they know of the mask, as `PartialVectorObservation` does.
     """
+    while isinstance(vector, VectorWrapper) and getattr(vector, "knows_reset_mask", False):
+        vector = vector.env
     if type(vector) is AsyncVectorEnv:
         shares = vector.shared_memory and gymnasium.spaces.flatdim(vector.single_observation_space) > 0
         return bool(shares) and vector.worker is None

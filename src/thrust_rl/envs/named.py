@@ -15,7 +15,7 @@ from thrust_rl.envs.adapters import COMPILED, HOSTED, adapter_of
 from thrust_rl.envs.adapters.minigrid import ReadableGrid, has_mission, readable
 from thrust_rl.envs.core import FullyObserved, FunctionalEnv
 from thrust_rl.envs.host import OnEnvError
-from thrust_rl.envs.named_vectors import vector_task
+from thrust_rl.envs.named_vectors import VectorMaker, vector_task
 from thrust_rl.envs.partial import PartialObservation, observed
 from thrust_rl.envs.registry import ENVIRONMENTS
 from thrust_rl.envs.registry import make as make_own
@@ -87,7 +87,7 @@ def make(
     stepped by the host: an id of Gymnasium's (`Pendulum-v1`; `gymnasium:CartPole-v1` for one whose name the library has
     too), `module:Env-v0` for one that a module registers, `module:callable` for a class or function that builds one,
     or one of the velocity-masked classics (`VELOCITY_MASKED`). A callable that takes `num_envs`, or an id registered
-    with a `vector_entry_point` alone, builds a vector environment, and what can only be done to single ones is refused.
+    with a `vector_entry_point` alone, builds a vector environment; it takes no `env_workers` and restarts nothing.
     Adapters build those of other packages: compiled ones (`gymnax:CartPole-v1`) and ones for the host (`popgym:...`,
     `minigrid:...`).
 
@@ -145,8 +145,8 @@ def is_compiled(name: str) -> bool:
     return name in ENVIRONMENTS or (adapter is not None and adapter[0] in COMPILED)
 
 
-def twin_of_task(env: Environment) -> FunctionalEnv | HostTask | None:
-    """The fully observable twin; None where none is known.
+def twin_of_task(env: Environment) -> FunctionalEnv | HostTask | VectorTask | None:
+    """The fully observable twin; None where none is known. Of a vector, what is left without `observe`.
 
     Raises:
         ConfigError: there is one, but it cannot be built: see `envs.twins.twin_of`.
@@ -157,6 +157,9 @@ def twin_of_task(env: Environment) -> FunctionalEnv | HostTask | None:
     """
     if isinstance(env, FunctionalEnv):
         return None if isinstance(env.sensor, FullyObserved) else env.twin()
+    if isinstance(env, VectorTask) and isinstance(env.make_vector, VectorMaker) and env.make_vector.observe:
+        bare = dataclasses.replace(env.make_vector, observe=())
+        return dataclasses.replace(env, name=f"{env.name}-twin", make_vector=bare)
     if not isinstance(env, HostTask) or not isinstance(env.make_env, GymMaker):
         return None
     maker = env.make_env

@@ -13,6 +13,7 @@ from gymnasium.vector import VectorEnv
 
 from thrust_rl.config import ConfigError, require
 from thrust_rl.envs.host import OnEnvError
+from thrust_rl.envs.partial_vector import PartialVectorObservation
 from thrust_rl.envs.targets import imported, split
 from thrust_rl.envs.task import VectorTask
 
@@ -25,16 +26,18 @@ class VectorMaker:
         target: "module:callable", or an id that is registered with a `vector_entry_point` alone, such as "Many-v0", or
             "module:Many-v0" to import the module first.
         params: further keyword arguments, as pairs.
+        observe: texts of observation models in front of every environment, the first nearest to it.
     """
 
     target: str
     params: tuple[tuple[str, Any], ...] = ()
+    observe: tuple[str, ...] = ()
 
     def __call__(self, num_envs: int) -> VectorEnv[Any, Any, Any]:
         """A new vector environment.
 
         Raises:
-            ConfigError: it cannot be built, or is something else.
+            ConfigError: it cannot be built, is something else, or a model does not fit its observations.
         """
         try:
             build = _builder(self.target)
@@ -50,7 +53,15 @@ class VectorMaker:
             " one that builds a single environment must not take num_envs",
         )
         assert isinstance(vector, VectorEnv)
-        return vector
+        return self._observed(vector) if self.observe else vector
+
+    def _observed(self, vector: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
+        try:
+            return PartialVectorObservation(vector, list(self.observe))
+        except Exception:
+            with contextlib.suppress(Exception):  # if it has processes, they must not stay
+                vector.close()
+            raise
 
 
 def _builder(target: str) -> Callable[..., Any]:
@@ -92,16 +103,12 @@ def vector_task(
     """
     whole = f"{name} builds a vector environment"
     require("num_envs" not in params, f"{whole}: how many environments it holds is num_envs of the run, no parameter")
-    require(
-        not observe,
-        f"observe is {', '.join(observe)}: {whole}, in which nothing can be hidden from here; let {name} wrap each"
-        " environment in thrust_rl.envs.partial.PartialObservation",
-    )
     require(env_workers == 0, f"env_workers is {env_workers}: {whole}, which steps its environments itself; drop it")
     require(
         on_env_error == "stop",
         f"on_env_error is {on_env_error}: {whole}, of which no environment can be replaced; drop it",
     )
-    task = VectorTask(name, VectorMaker(name, tuple(sorted(params.items()))), check_range)
+    maker = VectorMaker(name, tuple(sorted(params.items())), observe)
+    task = VectorTask("|".join([name, *observe]), maker, check_range)
     _ = task.observation_space  # builds one: what cannot be built fails here
     return task

@@ -86,13 +86,13 @@ class PartialObservation(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructo
 
     def __init__(self, env: gymnasium.Env[Any, Any], observe: Observe) -> None:
         layout = Layout(env.observation_space)
-        names = _names(env, layout)
+        names = fitting_names(known_names(env), layout)
         self.model: ObservationModel = observation_model(observe, names)
-        models = _relays(self.model)
+        models = relays(self.model)
         RecordConstructorArgs.__init__(self, observe=_recorded(self.model))
         gymnasium.Wrapper.__init__(self, env)
         self.names = None if names is None else names_after(models, names)  # of the coordinates left to see
-        inner = _inner_models(env)
+        inner = inner_models(env)
         self._sensor = PartedSensor(layout, models, ordinals((*inner, *models))[len(inner) :])
         self.observation_space = self._sensor.space
 
@@ -122,18 +122,21 @@ class PartialObservation(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructo
         return seen, {**info, "blank": blank}
 
 
-def _names(env: gymnasium.Env[Any, Any], layout: Layout) -> tuple[str, ...] | None:
-    """Names of the coordinates that an environment shows: those it is known for, if as many, else its parts'."""
+def known_names(env: gymnasium.Env[Any, Any]) -> tuple[str, ...] | None:
+    """Names of the coordinates that an environment is known to show; wrappers may have made others of them."""
     outer: Any = env
     while isinstance(outer, gymnasium.Wrapper) and not isinstance(outer, PartialObservation):
         outer = outer.env
     if isinstance(outer, PartialObservation):
-        names = outer.names
-    elif "coordinates" in outer.metadata:
-        names = tuple(outer.metadata["coordinates"])
-    else:
-        known = outer.functional.name if isinstance(outer, StatefulEnv) else outer.spec.id if outer.spec else ""
-        names = coordinate_names(known)
+        return outer.names
+    if "coordinates" in outer.metadata:
+        return tuple(outer.metadata["coordinates"])
+    known = outer.functional.name if isinstance(outer, StatefulEnv) else outer.spec.id if outer.spec else ""
+    return coordinate_names(known)
+
+
+def fitting_names(names: tuple[str, ...] | None, layout: Layout) -> tuple[str, ...] | None:
+    """These, if there are as many as coordinates; else those of the parts."""
     return names if names is not None and len(names) == layout.coordinates else layout.names
 
 
@@ -144,7 +147,12 @@ def _fitting(names: tuple[str, ...] | None, space: gymnasium.spaces.Space[Any]) 
     return names if names is not None and len(names) == shape[-1] else None
 
 
-def _relays(model: ObservationModel) -> tuple[Relay, ...]:
+def relays(model: ObservationModel) -> tuple[Relay, ...]:
+    """The single models of one, all of which can make frames on the host.
+
+    Raises:
+        ConfigError: one cannot.
+    """
     models = models_of(model)
     for single in models:
         if not isinstance(single, Relay):
@@ -171,12 +179,12 @@ def _text(model: ObservationModel) -> str | None:
         return None
 
 
-def _inner_models(env: gymnasium.Env[Any, Any]) -> tuple[ObservationModel, ...]:
+def inner_models(env: gymnasium.Env[Any, Any]) -> tuple[ObservationModel, ...]:
     """The models that frames pass before they leave `env`, nearest to the physics first."""
     if isinstance(env, PartialObservation):
-        return (*_inner_models(env.env), *models_of(env.model))
+        return (*inner_models(env.env), *models_of(env.model))
     if isinstance(env, gymnasium.Wrapper):
-        return _inner_models(env.env)
+        return inner_models(env.env)
     return models_of(env.functional.sensor) if isinstance(env, StatefulEnv) else ()
 
 

@@ -52,8 +52,20 @@ class CompiledVectorEnv(VectorEnv[NDArray[np.float32], Any, NDArray[Any]]):
         self.single_action_space: gymnasium.Space[Any] = functional.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.functional = functional
         self._seed = None if seed is None else checked_seed(seed)
         self._batch = CompiledBatch(functional, self.num_envs)
+
+    @property
+    def key_data(self) -> NDArray[np.uint32]:
+        """Of every environment's stream, `[env, word]`.
+
+        Raises:
+            ValueError: nothing has begun yet.
+        """
+        if self._batch.streams is None:
+            raise ValueError("no stream before reset(): call reset() to begin every environment")
+        return np.asarray(self._batch.streams.key_data)
 
     def reset(
         self, *, seed: SupportsIndex | None = None, options: dict[str, Any] | None = None

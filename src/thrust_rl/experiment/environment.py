@@ -68,13 +68,13 @@ class EnvSpec:
         )
         if not self.twin:
             return env
-        require(
-            not isinstance(env, VectorTask),
-            f"no fully observable twin is known for {self.name}: it builds a vector environment, out of which nothing"
-            " that hides can be taken; compare a callable that builds one environment, or drop --twin",
-        )
         twin = twin_of_task(env)
         if twin is None:
+            require(
+                not isinstance(env, VectorTask),
+                f"no fully observable twin is known for {self.name}: it builds a vector environment, which has one only"
+                ' where --observe (as "mask:1,3") hides something; add that, or drop --twin',
+            )
             raise ConfigError(
                 f"no fully observable twin is known for {self.label.removesuffix(' twin')}: a twin exists where"
                 ' --observe (as "mask:1,3") or the environment itself hides something; add that, or drop --twin'
