@@ -11,6 +11,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from autoreset_for_tests import IN_A_STEP, MODES, of_mode
 from host_envs_for_tests import Failing, Telling
 from thrust_rl.envs.faults import EnvError
+from thrust_rl.envs.partial_vector import PartialVectorObservation
 from thrust_rl.envs.task import VectorTask
 
 ACTIONS = np.zeros(2, int)
@@ -148,6 +149,18 @@ TOLD = {
     "no final": (changed(4, {}), "vector environment at step 3: episodes ended, but there is no final_obs"),
     "no finals": (changed(4, {"final_obs": np.array([None, None])}), r"environment 0 at step 3: .*shape \(\)"),
 }
+
+
+@pytest.mark.parametrize("what", ["no choice", "too large", "nan", "final", "shape"])
+def test_behind_observation_models_too(what):
+    """They look at a frame before anybody else does."""
+    change, _ = TOLD[what]
+
+    def make_vector(num_envs):
+        return PartialVectorObservation(Giving(num_envs, change), "flicker:0.0")
+
+    with pytest.raises(EnvError, match="^environment [01] at step 3: it "):
+        stepped(make_vector)
 
 
 @pytest.mark.parametrize("what", TOLD)

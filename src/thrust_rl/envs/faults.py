@@ -39,7 +39,11 @@ class Bounds(NamedTuple):
 
 
 class Fault(Exception):
-    """What is wrong, said by who does not know where."""
+    """What is wrong, said by who does not know when; `index`: of the environment, if that is known."""
+
+    def __init__(self, message: str, index: int | None = None) -> None:
+        super().__init__(message)
+        self.index = index
 
 
 def fault_of(error: BaseException) -> str:

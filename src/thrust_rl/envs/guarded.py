@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import concatenate, create_empty_array
 
-from thrust_rl.envs.faults import EnvError, env_error, fault_of
+from thrust_rl.envs.faults import EnvError, Fault, env_error, fault_of
 
 Came = TypeVar("Came")
 PATIENCE = 1.0  # seconds until a process that closed its pipe must have ended
@@ -50,6 +50,8 @@ class Guarded:
 
     def _said(self, step: int, error: BaseException) -> EnvError:
         inner = self.vector.unwrapped
+        if isinstance(error, Fault) and error.index is not None:
+            return env_error(error.index, step, fault_of(error))
         if isinstance(inner, SyncVectorEnv):
             raised_in, misfit = _raised_in(inner, error), _misfit(inner)
             if raised_in is not None:

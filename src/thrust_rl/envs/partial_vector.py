@@ -10,7 +10,7 @@ from gymnasium.vector.utils import batch_space, concatenate, create_empty_array,
 from numpy.typing import NDArray
 
 from thrust_rl.envs.autoreset import autoreset_mode
-from thrust_rl.envs.faults import Fault
+from thrust_rl.envs.faults import Fault, fault_of
 from thrust_rl.envs.host_sensor import stream_key_data
 from thrust_rl.envs.inside_vector import Known, models_and_names
 from thrust_rl.envs.observation.layout import Layout
@@ -57,6 +57,7 @@ class PartialVectorObservation(VectorWrapper):
         super().__init__(vector)
         self._mode = autoreset_mode(vector)
         layout = Layout(vector.single_observation_space)
+        self._given = batch_space(vector.single_observation_space, vector.num_envs)  # what comes in lies in it
         inner, known = _inside(vector)
         names = fitting_names(known, layout)
         own = relays(observation_model(observe, names))
@@ -110,12 +111,12 @@ class PartialVectorObservation(VectorWrapper):
 
     def _shown(self, obs: Any, info: Infos, fresh: NDArray[np.bool_]) -> tuple[Any, Infos]:
         """The frames of all environments; those that are not fresh as they were shown last."""
-        came, given = _blank(info, self.num_envs), list(iterate(self.env.observation_space, obs))
+        came, given = _blank(info, self.num_envs), list(iterate(self._given, obs))
         if len(given) != self.num_envs:
             raise Fault(f"it gave {len(given)} observations for {self.num_envs} environments")
         rows = self._rows or given
         for i in np.flatnonzero(fresh).tolist():
-            rows[i], self._blank[i] = self._sensors[i].relay(given[i], came[i])
+            rows[i], self._blank[i] = self._relayed(i, given[i], came[i])
         self._rows = rows
         space, everywhere = self.single_observation_space, np.ones(self.num_envs, bool)
         seen = concatenate(space, rows, create_empty_array(space, self.num_envs))
@@ -127,13 +128,20 @@ class PartialVectorObservation(VectorWrapper):
             return info
         given, final_info = info["final_obs"], info.get("final_info", {})
         is_dense = not (isinstance(given, np.ndarray) and given.dtype == object)
-        given = list(iterate(self.env.observation_space, given)) if is_dense else given
+        given = list(iterate(self._given, given)) if is_dense else given
         came, blank = _blank(final_info, self.num_envs), np.zeros(self.num_envs, bool)
         final = np.full(self.num_envs, None, object)
         for i in np.flatnonzero(self._ended).tolist():
-            final[i], blank[i] = self._sensors[i].relay(given[i], came[i])
+            final[i], blank[i] = self._relayed(i, given[i], came[i])
         final_info = {**final_info, "blank": blank, "_blank": self._ended.copy()}
         return {**info, "final_obs": final, "final_info": final_info}
+
+    def _relayed(self, i: int, obs: Any, blank: bool) -> tuple[Any, bool]:
+        """What arrives of a frame of environment i, and whether that is blank."""
+        try:
+            return self._sensors[i].relay(obs, blank)
+        except Exception as error:
+            raise Fault(fault_of(error), i) from error
 
     def _key_data(self, i: int, seed: int | None) -> NDArray[np.uint32]:
         """The stream of environment i, which has begun."""
