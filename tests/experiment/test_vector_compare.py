@@ -133,7 +133,6 @@ def test_in_every_autoreset_mode_it_plays_the_episodes_of_separate_environments(
     [
         (Options(env_workers=2), "env_workers is 2: .*which steps its environments itself"),
         (Options(observe="mask:3"), "asks for coordinate 3"),
-        (Options(on_env_error="restart"), "on_env_error is restart: .*no environment can be replaced"),
         (Options(twin=True), "no fully observable twin is known for .*a vector environment, .*only where --observe"),
         (Options(env_params={"num_envs": 3}), "is num_envs of the run, no parameter"),
         (Options(env_params={"speed": 3}), "cannot be built: TypeError: .*'speed'"),

@@ -32,6 +32,7 @@ class SteppedVector:
         spec: what an observation of one of them is made of.
         bounds: of every part of the spec; None where they are not checked.
         mask_in_info: the action mask of the spec comes in `info["action_mask"]`.
+        steps: that environments made before, of a run in which these take their places.
 
     Raises:
         ConfigError: the mode is none of these.
@@ -44,13 +45,19 @@ class SteppedVector:
         bounds: list[Bounds | None],
         *,
         mask_in_info: bool = False,
+        steps: int = 0,
     ) -> None:
         self._vector, self._spec, self._bounds, self._mask_in_info = vector, spec, bounds, mask_in_info
         self._mode, self._guarded = autoreset_mode(vector), Guarded(vector)
         if self._mode == AutoresetMode.NEXT_STEP and _resets_when_told(vector):
             self._mode = AutoresetMode.DISABLED
         self._ended = np.zeros(vector.num_envs, bool)  # by the last step
-        self._steps = 0
+        self._steps = steps
+
+    @property
+    def spends_steps_on_resets(self) -> bool:
+        """Whether some of its steps are no transitions."""
+        return self._mode == AutoresetMode.NEXT_STEP
 
     def begin(self, seed: int) -> Frames:
         """Reset every environment with a seed of its own."""
@@ -69,7 +76,7 @@ class SteppedVector:
         obs, known = self._taken(raw, info, acted_on), self._info(info)
         reward = self._rewards(reward)
         self._ended = over
-        if self._mode == AutoresetMode.NEXT_STEP:
+        if self.spends_steps_on_resets:
             # Between an end and the reset there is a frame that nobody acts on: as a blank one it enters no moments.
             frames = Frames(self._unmasked(over, obs), {**known, "blank": known["blank"] | over})
             result = StepResult(obs, np.where(before, 0, reward), terminated & ~before, truncated & ~before, known)

@@ -87,7 +87,7 @@ def make(
     stepped by the host: an id of Gymnasium's (`Pendulum-v1`; `gymnasium:CartPole-v1` for one whose name the library has
     too), `module:Env-v0` for one that a module registers, `module:callable` for a class or function that builds one,
     or one of the velocity-masked classics (`VELOCITY_MASKED`). A callable that takes `num_envs`, or an id registered
-    with a `vector_entry_point` alone, builds a vector environment; it takes no `env_workers` and restarts nothing.
+    with a `vector_entry_point` alone, builds a vector environment, which takes no `env_workers`.
     Adapters build those of other packages: compiled ones (`gymnax:CartPole-v1`) and ones for the host (`popgym:...`,
     `minigrid:...`).
 

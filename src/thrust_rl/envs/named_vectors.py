@@ -104,11 +104,7 @@ def vector_task(
     whole = f"{name} builds a vector environment"
     require("num_envs" not in params, f"{whole}: how many environments it holds is num_envs of the run, no parameter")
     require(env_workers == 0, f"env_workers is {env_workers}: {whole}, which steps its environments itself; drop it")
-    require(
-        on_env_error == "stop",
-        f"on_env_error is {on_env_error}: {whole}, of which no environment can be replaced; drop it",
-    )
     maker = VectorMaker(name, tuple(sorted(params.items())), observe)
-    task = VectorTask("|".join([name, *observe]), maker, check_range)
+    task = VectorTask("|".join([name, *observe]), maker, check_range, on_env_error)
     _ = task.observation_space  # builds one: what cannot be built fails here
     return task

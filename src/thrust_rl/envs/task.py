@@ -20,6 +20,7 @@ from thrust_rl.envs.faults import Bounds, bounds_of
 from thrust_rl.envs.host import HostBatch, OnEnvError
 from thrust_rl.envs.hosted import HostedEnvs, SteppedInProcess
 from thrust_rl.envs.masking import MaskInObservation
+from thrust_rl.envs.rebuilt import RebuiltVector
 from thrust_rl.envs.spaces import MASK_KEY, ObsSpec, obs_spec
 from thrust_rl.envs.workers import STEP_TIMEOUT, SteppedByWorkers, require_environments_for
 
@@ -107,18 +108,21 @@ class HostTask:
 class VectorTask:
     """A Gymnasium vector environment, of any autoreset mode.
 
-    One that fails ends the run: it is one object, of which no part can be replaced. Most of them do not tell which of
-    their environments raised; for an `AsyncVectorEnv` it is known.
+    It is one object, of which no part can be replaced: where one environment fails, that ends the run, or all are built
+    anew. Most vectors do not tell which of their environments raised; a `SyncVectorEnv` and an `AsyncVectorEnv` do.
 
     Args:
         name: for reports.
         make_vector: builds it with a number of environments.
         check_range: an observation outside the observation space is an error.
+        on_env_error: "stop" ends the run when an environment fails, "restart" builds the vector anew and counts all of
+            its environments as replaced.
     """
 
     name: str
     make_vector: Callable[[int], VectorEnv[Any, Any, Any]]
     check_range: bool = True
+    on_env_error: OnEnvError = "stop"
 
     @property
     def observation_space(self) -> gymnasium.Space[Any]:
@@ -136,13 +140,18 @@ class VectorTask:
         Raises:
             ConfigError: it has another number of environments.
         """
+        build = functools.partial(self._stepped, num_envs)
+        return build(0) if self.on_env_error == "stop" else RebuiltVector(build, num_envs)
+
+    def _stepped(self, num_envs: int, steps: int) -> SteppedVector:
+        """With so many steps behind it."""
         vector = self.make_vector(num_envs)
         require(
             vector.num_envs == num_envs,
             f"the vector environment has {vector.num_envs} environments and num_envs is {num_envs}: make them equal",
         )
         bounds = _bounds(self.observation_space, check_range=self.check_range)
-        return SteppedVector(vector, _spec(self), bounds, mask_in_info=_vector_spaces(self)[2] is not None)
+        return SteppedVector(vector, _spec(self), bounds, mask_in_info=_vector_spaces(self)[2] is not None, steps=steps)
 
 
 @dataclasses.dataclass(frozen=True)
