@@ -111,13 +111,13 @@ def test_models_inside_count_so_that_none_draws_what_another_draws(make_env):
 
 @pytest.mark.parametrize("first", ["mask:cart_velocity", "flicker:0.4"])
 def test_around_the_librarys_own_vector_it_is_the_vector_of_the_environment_with_the_models(first):
-    """On the streams of that, seeded or not."""
+    """On the streams of that, seeded or not; the physics are compiled twice, which may round a last bit differently."""
     inner, text = observed(PHYSICS, first), "noise:0.1|flicker:0.3|delay:1"
     inside = CompiledVectorEnv(observed(inner, text), 3, seed=4)
     outside = PartialVectorObservation(CompiledVectorEnv(inner, 3, seed=4), text)
     for seed in (None, 5, None):
         for ours, theirs in zip(walked(outside, seed), walked(inside, seed), strict=True):
-            jax.tree.map(np.testing.assert_array_equal, ours, theirs)
+            jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-6), ours, theirs)
 
 
 def walked(vector, seed, steps=40):
