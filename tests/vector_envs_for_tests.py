@@ -57,3 +57,11 @@ def stated(num_envs):
 
 gymnasium.register("OnlyVector-v0", vector_entry_point=vectors)
 gymnasium.register("BothWays-v0", entry_point=Telling, vector_entry_point=vectors)
+
+
+def listed(num_envs, limits):
+    return vectors(num_envs, limit=limits[0])
+
+
+def listed_one(limits):
+    return Telling(limit=limits[0])

@@ -94,7 +94,8 @@ def test_bounds_are_within_reach_and_clipping_is_the_environments():
 
 
 def test_other_spaces_are_refused_with_a_remedy():
-    for space in (Text(3), Box(0, 2048, (2,), np.int32), Box(-np.inf, np.inf, (1,), np.int64)):
+    integers = [Box(0, 2048, (2,), np.int32), Box(2**31 - 2, 2**31, dtype=np.int64)]
+    for space in (Text(3), *integers, Box(-np.inf, np.inf, (1,), np.int64)):
         with pytest.raises(ConfigError, match="action_space is .*TransformAction"):
             action_spec(space)
 

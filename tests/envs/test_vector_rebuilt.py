@@ -74,6 +74,20 @@ def test_one_that_fails_right_after_is_built_again_and_no_reset_is_pending():
     assert not set(steps[4].frames.obs[:, 0]) & set(steps[5].frames.obs[:, 0])
 
 
+def test_one_that_fails_at_its_first_reset_is_built_again():
+    """As every evaluation begins with one."""
+
+    class Shy(Telling):
+        def reset(self, *, seed=None, options=None):
+            if make_vector.built == 1:
+                raise RuntimeError("not yet")
+            return super().reset(seed=seed)
+
+    make_vector = FirstFails(lambda envs: of_mode([envs[0], Shy][: len(envs)], AutoresetMode.NEXT_STEP))
+    _, steps, restarts = stepped(make_vector, 3)
+    assert restarts == 2 and [step.frames.obs[1, 1] for step in steps] == [1.0, 2.0, 3.0]
+
+
 def test_what_always_fails_is_given_up():
     always = functools.partial(Failing, "raise", at=1)
     make_vector = FirstFails(functools.partial(of_mode, mode=AutoresetMode.DISABLED), later=always)

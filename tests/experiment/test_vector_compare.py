@@ -128,6 +128,14 @@ def test_in_every_autoreset_mode_it_plays_the_episodes_of_separate_environments(
     np.testing.assert_allclose(played[0].episode_return, played[1].episode_return)
 
 
+@pytest.mark.parametrize("name", ["listed", "listed_one"])
+def test_parameters_may_be_lists(name):
+    task = EnvSpec(f"vector_envs_for_tests:{name}", {"limits": [2, 3]}).build()
+    assert task.observation_space.shape == (3,)
+    [result] = train(task, ARM, CONFIG)
+    assert result.curve.episodes == result.steps // 2
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

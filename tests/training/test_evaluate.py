@@ -10,6 +10,7 @@ import pytest
 from envs_for_tests import LSTM_ARM, QUICK, Short, decided, environment, one_step, settings
 from host_envs_for_tests import Telling
 from thrust_rl.config import ArmConfig, ConfigError
+from thrust_rl.envs.faults import EnvError
 from thrust_rl.envs.task import HostTask
 from thrust_rl.experiment import trial
 from thrust_rl.experiment.environment import EnvSpec
@@ -122,6 +123,15 @@ def test_episodes_that_never_end_are_cut_scored_and_recorded():
     for played in result.evaluation.values():
         assert (played["lengths"], played["cut"]) == ([4, 4, 4], 3)
     assert sum(result.recording["rewards"]) == result.evaluation["sampled"]["returns"][0]
+
+
+def test_a_fault_in_an_evaluation_says_that_training_was_over():
+    spec = EnvSpec("host_envs_for_tests:Failing", {"how": "raise", "at": 10})
+    job = Job(spec, LSTM_ARM, settings(updates=1, num_envs=2), (0,), EvalConfig(6))  # trained for 8 steps
+    with pytest.raises(
+        EnvError, match=r"^in an evaluation, after all of training: environment 0 at step 10: it raised"
+    ):
+        trial.run(job, lambda progress: None)
 
 
 @pytest.mark.parametrize("most", [0, 2**31])

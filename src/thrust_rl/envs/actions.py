@@ -23,6 +23,7 @@ from thrust_rl.maths.distributions import (
 )
 
 UNMASKABLE = "cannot be masked: drop it, or make the actions Discrete or MultiDiscrete (a switch is a choice of 2)"
+INT32 = np.iinfo(np.int32)
 MAX_ALTERNATIVES = 4096  # of integers: more are numbers, of which one is near the next
 Outputs: TypeAlias = Float[Array, "*axes output"]  # of the actor
 Spreads: TypeAlias = Float[Array, " spread"] | None  # learned beside them; log of standard deviations
@@ -281,6 +282,11 @@ def _integers(space: gymnasium.spaces.Box) -> MultiDiscreteActions:
         sum(sizes) <= MAX_ALTERNATIVES,
         f"action_space is {space}: its integers are choices, {sum(sizes):,} alternatives, over {MAX_ALTERNATIVES};"
         " give it narrower bounds, or floating-point numbers with gymnasium.wrappers.TransformAction",
+    )
+    require(
+        min(low, default=0) >= INT32.min and max(high, default=0) <= INT32.max,
+        f"action_space is {space}: its integers are beyond what an int32 holds; shift them with"
+        " gymnasium.wrappers.TransformAction",
     )
     dtype = "int32" if np.can_cast(np.int32, str(space.dtype)) else str(space.dtype)
     return MultiDiscreteActions(sizes, tuple(low), space.shape, dtype)

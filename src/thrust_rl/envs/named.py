@@ -56,6 +56,9 @@ class GymMaker:
     observe: tuple[str, ...] = ()
     twin: bool = False
 
+    def __hash__(self) -> int:
+        return hash(repr(self))  # parameters may be lists
+
     def __call__(self) -> gymnasium.Env[Any, Any]:
         """A new environment.
 

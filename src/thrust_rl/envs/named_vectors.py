@@ -33,6 +33,9 @@ class VectorMaker:
     params: tuple[tuple[str, Any], ...] = ()
     observe: tuple[str, ...] = ()
 
+    def __hash__(self) -> int:
+        return hash(repr(self))  # parameters may be lists
+
     def __call__(self, num_envs: int) -> VectorEnv[Any, Any, Any]:
         """A new vector environment.
 

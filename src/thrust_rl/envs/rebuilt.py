@@ -38,10 +38,13 @@ class RebuiltVector:
         """Begin every environment.
 
         Raises:
-            EnvError: one failed at that.
+            EnvError: one failed at that, as often before, or there is no building it again.
         """
         self._seed = seed
-        return self._began(self._stepped.begin(seed))
+        try:
+            return self._began(self._stepped.begin(seed))
+        except EnvError as error:
+            return self._began(self._begun_again(error))
 
     def step(self, actions: NDArray[Any]) -> Hosted:
         """One step of every environment; or the end of all episodes, and new ones.

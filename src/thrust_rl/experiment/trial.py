@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from thrust_rl.envs.faults import EnvError
 from thrust_rl.experiment.jobs import Job, SeedResult, area_under
 from thrust_rl.training.evaluate import Episodes, evaluate
 from thrust_rl.training.record import Recording, record
@@ -29,7 +30,10 @@ def run(job: Job, report: Callable[[Progress], None]) -> list[SeedResult]:
     trained = train(
         job.env.build(), job.arm, job.config, seeds=job.seeds, on_progress=report, checkpoints=job.checkpoints
     )
-    return [_scored(job, result, report) for result in trained]
+    try:
+        return [_scored(job, result, report) for result in trained]
+    except EnvError as error:
+        raise EnvError(f"in an evaluation, after all of training: {error}") from error
 
 
 def _scored(job: Job, result: TrainResult, report: Callable[[Progress], None]) -> SeedResult:

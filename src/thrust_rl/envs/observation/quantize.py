@@ -21,7 +21,8 @@ class Quantize(Relay):
     Zero is a multiple, so blank frames stay zeros. A sensor with n levels over [0, high] has the step high / (n - 1).
 
     Integers, such as the bytes of images, stay integers: the multiple is rounded to the nearest whole number, halves to
-    even, and clipped to the bounds of its space. A step of 100 leaves bytes 0, 100, 200 and 255; one of 1 changes none.
+    even, and clipped to the bounds of its space. A step of 100 leaves bytes 0, 100, 200 and 255; one of 1 changes none
+    (below 2^24: larger integers are no floats).
 
     Raises:
         ConfigError: a step is not finite and positive; from `space`, when their number does not fit.

@@ -96,7 +96,8 @@ def _coordinates(word: str, names: Sequence[str] | None) -> tuple[int, ...]:
     if names is None:
         raise ConfigError(
             f"the coordinate {word!r} is not an index, and this environment's coordinates have no known names (they"
-            f" are known for {', '.join(COORDINATES)}): give its index, counted from 0"
+            f" are known for {', '.join(COORDINATES)}): give its index, counted from 0, or list all names in"
+            ' metadata["coordinates"] of the environment'
         )
     found = tuple(i for i, name in enumerate(names) if name == word or name.startswith(f"{word}."))
     if not found:
