@@ -126,7 +126,7 @@ def test_episodes_that_never_end_are_cut_scored_and_recorded():
 
 
 def test_a_fault_in_an_evaluation_says_that_training_was_over():
-    spec = EnvSpec("host_envs_for_tests:Failing", {"how": "raise", "at": 10})
+    spec = EnvSpec("host_envs_for_tests:Failing", {"how": "raise", "at": 10, "limit": 20})
     job = Job(spec, LSTM_ARM, settings(updates=1, num_envs=2), (0,), EvalConfig(6))  # trained for 8 steps
     with pytest.raises(
         EnvError, match=r"^in an evaluation, after all of training: environment 0 at step 10: it raised"
