@@ -41,7 +41,20 @@ def arm(*curves, name="lstm"):
             [np.append(np.linspace(20, 400, 239), 390.0)] * 3,
             True,
         ),  # 38 a tenth, though the last point is not the highest
-        ([np.append(np.linspace(20, 200, 239), 190.0)] * 3, False),  # 18 a tenth: less than δ
+        ([np.append(np.linspace(20, 200, 239), 190.0)] * 3, True),  # 18 a tenth, but 45 a quarter
+        ([np.append(np.linspace(20, 100, 239), 90.0)] * 3, False),  # 8 a tenth and 20 a quarter: less than δ
+        ([np.append(np.linspace(20, 200, 239), 190.0)] + [LEVEL] * 2, False),  # in one run of three
+        (
+            [np.concatenate([np.full(120, 100.0), np.linspace(100, 200, 60), np.full(60, 200.0)])] * 3,
+            False,
+        ),  # 50 above the third quarter, but level for all of the last
+        (
+            [np.concatenate([np.full(24, 450.0), np.full(150, 100.0), np.linspace(200, 440, 66)])] * 3,
+            False,
+        ),  # above every quarter before, but recovering: the first tenth was there
+        ([np.append(LEVEL, [np.nan, np.inf])] * 3, False),
+        ([np.concatenate([[np.inf], np.linspace(20, 400, 239), [np.nan]])] * 3, True),  # of what is a number
+        ([[np.nan, np.nan], [np.inf, 20.0]], False),
         ([np.linspace(0, 480, 240)] * 3, False),  # nowhere to go
         ([np.full(240, 160.0)] * 3, False),
         ([np.concatenate([np.full(150, 450.0), np.full(60, 100.0), np.linspace(100, 440, 30)])] * 3, False),  # recovers
