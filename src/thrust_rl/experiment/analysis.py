@@ -135,7 +135,7 @@ def _noted(verdict: Verdict, task: TaskResult, pair: tuple[str, str], config: Tr
     """With notes on what held learning back or cut it off, and without what the comparison warns of already."""
     arms = [task.task.arm(name) for name in pair]
     said = (
-        *reward_scale_notes(arms, reward_scale=config.ppo.reward_scale),
+        *reward_scale_notes(arms, ppo=config.ppo),
         *levelling_notes(arms, scale=verdict.scale, min_effect=verdict.min_effect),
     )
     kept = tuple(note for note in verdict.notes if not (warned and note == SECOND_LOOK))
