@@ -327,7 +327,8 @@ def test_notes_of_a_verdict_are_told():
     [*_, note] = made.analysis.tasks[0].verdict.notes  # those on learning curves come first
     assert f"Note: {note}" in page_of(made).text("header")
     assert f"- Note: {text(note)}\n" in report_markdown(read(made), pictures=[])
-    assert "Note:" not in page_of(comparison(seeds=3, points=9)).text("header"), "nothing rests on a withheld verdict"
+    few = page_of(comparison(seeds=3, points=9)).text("header")
+    assert "Note: lstm was still improving" in few and few.count("Note:") == 1, "nothing rests on a withheld verdict"
 
 
 def test_settings_versions_and_command_are_complete(with_twin, page):

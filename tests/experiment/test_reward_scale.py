@@ -1,15 +1,22 @@
 """A verdict says where rewards were on a scale that learning cannot use: then an arm may have failed for that alone."""
 
 import dataclasses
+import html
+import io
 import math
 import re
 
 import pytest
+from rich.console import Console
 
 from comparisons_for_tests import LSTM, MLP, comparison, seed_result
 from thrust_rl.config import PPOConfig, TrainConfig, arm_from
 from thrust_rl.experiment.comparison import ArmResult
+from thrust_rl.experiment.report.data import read
+from thrust_rl.experiment.report.markdown import report_markdown, text
+from thrust_rl.experiment.report.page import report_html
 from thrust_rl.experiment.reward_scale import reward_scale_notes
+from thrust_rl.experiment.tables import shown
 
 
 def arm(*curves, length=1):
@@ -93,3 +100,23 @@ def test_a_verdict_says_so_and_one_on_a_good_scale_does_not():
     small = dataclasses.replace(made, config=TrainConfig(ppo=PPOConfig(reward_scale=1e-5)))
     told = [[note for note in each.analysis.tasks[0].verdict.notes if "scale" in note] for each in (made, small)]
     assert told[0] == [] and len(told[1]) == 1
+
+
+@pytest.mark.parametrize("seeds", [1, 4, 6])
+def test_a_pilot_run_is_told_too_wherever_its_verdict_is_shown(seeds):
+    made = comparison({"lstm": LSTM[:seeds], "mlp": MLP[:seeds]})
+    small = dataclasses.replace(made, config=TrainConfig(ppo=PPOConfig(reward_scale=1e-5)))
+    verdict = small.analysis.tasks[0].verdict
+    assert (verdict.kind == "withheld") is (seeds < 5)
+    [note] = [note for note in verdict.notes if "--reward-scale" in note]
+    console = Console(width=10_000, file=io.StringIO())
+    console.print(shown(small))
+    assert f"Note: {note}.\n" in re.sub(" +\n", "\n", console.file.getvalue())
+    assert f"- Note: {text(note)}\n" in report_markdown(read(small), pictures=[])
+    assert f"Note: {html.escape(note)}" in report_html(read(small))
+
+
+def test_how_a_withheld_verdict_would_be_decided_is_not_told():
+    made = comparison({"lstm": LSTM[:3], "mlp": MLP[:3]})
+    [pair] = made.analysis.tasks[0].contrasts
+    assert pair.contrast.paired.notes and made.analysis.tasks[0].verdict.notes == ()

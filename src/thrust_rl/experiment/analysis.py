@@ -132,13 +132,17 @@ def _verdicts(comparison: Comparison, pair: tuple[str, str] | None) -> dict[str,
 
 
 def _noted(verdict: Verdict, task: TaskResult, pair: tuple[str, str], config: TrainConfig, *, warned: bool) -> Verdict:
-    """With notes on what held learning back or cut it off, and without what the comparison warns of already."""
+    """With notes on what held learning back or cut it off, and without what the comparison warns of already.
+
+    On a withheld verdict nothing rests, so there is nothing to note of how it was decided; learning went as it went.
+    """
     arms = [task.task.arm(name) for name in pair]
     said = (
         *reward_scale_notes(arms, ppo=config.ppo),
         *levelling_notes(arms, scale=verdict.scale, min_effect=verdict.min_effect),
     )
-    kept = tuple(note for note in verdict.notes if not (warned and note == SECOND_LOOK))
+    decided = () if verdict.kind == "withheld" else verdict.notes
+    kept = tuple(note for note in decided if not (warned and note == SECOND_LOOK))
     return dataclasses.replace(verdict, notes=(*said, *kept))
 
 

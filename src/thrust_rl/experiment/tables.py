@@ -46,7 +46,7 @@ def shown(comparison: Comparison) -> Group:
     for index, sentence in enumerate(_sentences(comparison)):
         parts.append(Text(sentence, style="bold" if index == 0 else ""))
     verdicts = [analysis.verdict for analysis in comparison.analysis.tasks if analysis.verdict]
-    notes = [note for verdict in verdicts if verdict.kind != "withheld" for note in verdict.notes]
+    notes = [note for verdict in verdicts for note in verdict.notes]
     parts += [Text(f"Note: {note}.", style="dim") for note in dict.fromkeys(notes)]
     return Group(*parts)
 

@@ -109,8 +109,7 @@ class Result:
         """The other sentences, without what stands beside the effects, and what the verdicts have to add."""
         beside = {said for task in self.tasks if task.twin_effects for said in task.twin_effects.get("sentences") or ()}
         others = [text for text in self.sentences[len(self.headlines) :] if not text.endswith(tuple(beside))]
-        told = [task.verdict for task in self.tasks if task.verdict and task.verdict.get("kind") != "withheld"]
-        notes = [note for verdict in told for note in verdict.get("notes") or ()]
+        notes = [note for task in self.tasks if task.verdict for note in task.verdict.get("notes") or ()]
         return others + [f"Note: {note}" for note in dict.fromkeys(notes)]
 
     @property
