@@ -148,7 +148,7 @@ def test_an_environment_that_cannot_be_built_again_says_so(tmp_path):
             (tmp_path / "built").touch()
             super().__init__()
 
-    with pytest.raises(EnvError, match="environment 0 at step 0: it raised RuntimeError: only one licence"):
+    with pytest.raises(EnvError, match="environment 0 at step 0: test cannot be built: RuntimeError: only one licence"):
         run(Once, workers=1)
     assert not multiprocessing.active_children()
 

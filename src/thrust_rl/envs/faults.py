@@ -8,6 +8,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from thrust_rl.config import ConfigError
 from thrust_rl.envs.mask_faults import flat_mask, misfit, without_alternative
 from thrust_rl.envs.spaces import ActionMask, Choices, Image, Numbers, ObsSpec, Part, Switches, obs_spec
 
@@ -54,7 +55,7 @@ def fault_of(error: BaseException) -> str:
         said = "(its message cannot be read)"
     old = "; step() must return observation, reward, terminated, truncated and info: this one follows Gym's older rules"
     raised = f"it raised {type(error).__name__}: {said}"
-    return said if isinstance(error, Fault) else raised + (old if "(expected 5, got 4)" in raised else "")
+    return said if isinstance(error, Fault | ConfigError) else raised + (old if "(expected 5, got 4)" in raised else "")
 
 
 def taken_frame(spec: ObsSpec, obs: Any) -> list[NDArray[Any]]:

@@ -21,6 +21,7 @@ from thrust_rl.envs.registry import ENVIRONMENTS
 from thrust_rl.envs.registry import make as make_own
 from thrust_rl.envs.targets import imported, makes_vectors, split
 from thrust_rl.envs.task import CompiledTask, HostTask, VectorTask
+from thrust_rl.envs.tasks_only import require_name
 from thrust_rl.envs.twins import twin_of
 from thrust_rl.envs.workers import STEP_TIMEOUT
 
@@ -104,6 +105,7 @@ def make(
         **params: of the environment.
 
     Raises:
+        TypeError: the name is no text.
         ConfigError: unknown name, a parameter it does not take, or a value out of range.
 
     Example:
@@ -112,6 +114,7 @@ def make(
         >>> make("gymnasium:CartPole-v1", observe="mask:1,3").observation_space.shape
         (2,)
     """
+    require_name(name, "make")
     texts = (observe,) if isinstance(observe, str) else tuple(observe)
     adapter = adapter_of(name)
     if is_compiled(name):

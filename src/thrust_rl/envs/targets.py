@@ -51,9 +51,19 @@ def makes_vectors(target: str) -> bool:
     found = getattr(imported(module), name, None) if module is not None else None  # importing may register the name
     if name in registry:
         return registry[name].entry_point is None
-    if not callable(found) or (isinstance(found, type) and issubclass(found, gymnasium.Env)):
+    return takes_num_envs(found)
+
+
+def takes_num_envs(build: Any) -> bool:
+    """Whether it builds as many environments as it is told to: it can be called with `num_envs`, and is no environment.
+
+    Example:
+        >>> takes_num_envs(gymnasium.make_vec), takes_num_envs(gymnasium.make), takes_num_envs(gymnasium.Env)
+        (True, False, False)
+    """
+    if not callable(build) or (isinstance(build, type) and issubclass(build, gymnasium.Env)):
         return False
     try:
-        return "num_envs" in inspect.signature(found).parameters
+        return "num_envs" in inspect.signature(build).parameters
     except (TypeError, ValueError):  # some that are written in C have none
         return False

@@ -14,6 +14,7 @@ from thrust_rl.config import ConfigError, require
 from thrust_rl.envs.actions import UNMASKABLE, action_spec
 from thrust_rl.envs.autoreset import SteppedVector, autoreset_mode
 from thrust_rl.envs.batch import CompiledBatch
+from thrust_rl.envs.building import FOR_VECTORS, first_built, first_vector
 from thrust_rl.envs.checks import built
 from thrust_rl.envs.core import FunctionalEnv
 from thrust_rl.envs.faults import Bounds, bounds_of
@@ -23,8 +24,6 @@ from thrust_rl.envs.masking import MaskInObservation
 from thrust_rl.envs.rebuilt import RebuiltVector
 from thrust_rl.envs.spaces import MASK_KEY, ObsSpec, obs_spec
 from thrust_rl.envs.workers import STEP_TIMEOUT, SteppedByWorkers, require_environments_for
-
-OTHERWISE = "for a gymnasium.vector.VectorEnv give a VectorTask"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +77,7 @@ class HostTask:
 
     def build(self) -> gymnasium.Env[Any, Any]:
         """One environment, ready to be trained on."""
-        env = built(self.make_env, otherwise=OTHERWISE)
+        env = built(self.make_env, otherwise=FOR_VECTORS)
         alternatives = _spaces(self)[2]
         return env if alternatives is None else MaskInObservation(env, alternatives)
 
@@ -188,7 +187,7 @@ Found = tuple[gymnasium.Space[Any], gymnasium.Space[Any], int | None]  # observa
 @functools.lru_cache(maxsize=64)
 def _spaces(task: HostTask) -> Found:
     """The spaces, found by building one environment and beginning one episode."""
-    env = built(task.make_env, otherwise=OTHERWISE)
+    env = first_built(task.name, task.make_env)
     try:
         info = _first_info(env, task.name)  # before the spaces are read: a reset may change them
         return _found(env.observation_space, env.action_space, info)
@@ -199,7 +198,7 @@ def _spaces(task: HostTask) -> Found:
 
 @functools.lru_cache(maxsize=64)
 def _vector_spaces(task: VectorTask) -> Found:
-    vector = task.make_vector(1)
+    vector = first_vector(task.name, task.make_vector)
     try:
         autoreset_mode(vector)
         info = _first_info(vector, task.name)

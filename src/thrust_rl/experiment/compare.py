@@ -88,6 +88,7 @@ def compare(
         command: what to note as the shell command that repeats this.
 
     Raises:
+        TypeError: an environment is given otherwise than by name.
         ConfigError: a setting breaks a rule; nothing has been run or written.
         RunError: a run failed; what had finished before is in `out` as an interrupted comparison.
 

@@ -2,12 +2,13 @@
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from thrust_rl.config import ArmConfig, TrainConfig, require
 from thrust_rl.envs.host import OnEnvError
 from thrust_rl.envs.spaces import obs_spec
+from thrust_rl.envs.tasks_only import require_name
 from thrust_rl.envs.workers import STEP_TIMEOUT, require_environments_for
 from thrust_rl.experiment.arms import arm_named
 from thrust_rl.experiment.comparison import ArmResult, Comparison, ConditionName, ConditionResult, TaskResult
@@ -52,6 +53,7 @@ def plan(envs: str | EnvSpec | Sequence[str | EnvSpec], options: Options) -> Com
         The comparison as it is before any run: every task, condition and arm, and no seed.
 
     Raises:
+        TypeError: an environment is given otherwise than by name.
         ConfigError: a setting breaks a rule, an environment or twin is not known, or an arm cannot handle a space.
     """
     config = options.config or TrainConfig()
@@ -64,7 +66,7 @@ def plan(envs: str | EnvSpec | Sequence[str | EnvSpec], options: Options) -> Com
     arms = _arms(options)
     for arm in arms:
         config.rows_per_minibatch(arm)
-    given = [envs] if isinstance(envs, str | EnvSpec) else list(envs)
+    given = list(envs) if isinstance(envs, Iterable) and not isinstance(envs, str | EnvSpec) else [envs]
     require(len(given) >= 1, "no environment is given: name at least one ENV, for example FlickeringCartPole-v0")
     specs = [_spec(one, options) for one in given]
     labels = [spec.label for spec in specs]
@@ -125,6 +127,7 @@ def _spec(given: str | EnvSpec, options: Options) -> EnvSpec:
     if isinstance(given, EnvSpec):
         spec = given
     else:
+        require_name(given, "compare")
         observe = (options.observe,) if isinstance(options.observe, str) else tuple(options.observe)
         spec = EnvSpec(
             given,

@@ -19,6 +19,7 @@ from thrust_rl.config import ArmConfig, ConfigError, TrainConfig, arm_from, from
 from thrust_rl.differences import changes
 from thrust_rl.envs.core import FunctionalEnv
 from thrust_rl.envs.task import AnyTask, CompiledTask, HostTask, VectorTask
+from thrust_rl.envs.tasks_only import require_task
 from thrust_rl.files import require_schema, versions, whole
 from thrust_rl.policies.actor_critic import count_parameters
 from thrust_rl.policies.inputs import Task
@@ -62,6 +63,9 @@ def save_checkpoint(
         config: as in training.
         result: of training, so far or final.
 
+    Raises:
+        TypeError: `env` is no environment of the library and no task.
+
     Example:
         >>> import tempfile
         >>> from thrust_rl import TrainConfig, arm_from, load_checkpoint, make, train
@@ -72,6 +76,7 @@ def save_checkpoint(
         ...     load_checkpoint(path, env).result.steps
         2048
     """
+    require_task(env)
     tensors = _tensors(_kept(env, result.state))
     tensors |= {f"{CURVE}{name}": array for name, array in result.curve.to_arrays().items()}
     data = {
@@ -102,8 +107,10 @@ def load_checkpoint(path: str | Path, env: FunctionalEnv | AnyTask) -> Checkpoin
         env: what was trained in: it says what the policy's inputs and outputs are.
 
     Raises:
+        TypeError: `env` is no environment of the library and no task.
         ConfigError: the file cannot be read, is damaged, or is of another environment.
     """
+    require_task(env)
     path = Path(path)
     data, tensors = read_checkpoint(path)
     arm, config = from_dict(ArmConfig, data["arm"]), from_dict(TrainConfig, data["config"])

@@ -17,6 +17,7 @@ from thrust_rl.envs.batch import Frames
 from thrust_rl.envs.core import FunctionalEnv
 from thrust_rl.envs.hosted import Hosted, HostedEnvs
 from thrust_rl.envs.task import AnyTask, HostTask
+from thrust_rl.envs.tasks_only import require_task
 from thrust_rl.maths.keys import environment_keys, step_key
 from thrust_rl.maths.sampling import action_noise, draw_actions
 from thrust_rl.policies.actor_critic import ActorCritic, empty_memory
@@ -101,6 +102,7 @@ def evaluate(
         on_progress: called every so often while the host steps environments.
 
     Raises:
+        TypeError: `env` is no environment of the library and no task.
         ConfigError: `episodes` or `max_steps` is less than 1, or a counter cannot hold the latter.
 
     Example:
@@ -110,6 +112,7 @@ def evaluate(
         >>> evaluate(env, arm, config, result.state, episodes=8).episode_return.shape
         (8,)
     """
+    require_task(env)
     require(episodes >= 1, f"episodes is {episodes}: play at least one")
     require(1 <= max_steps <= MOST_STEPS, f"max_steps is {max_steps}: it must lie in [1, {MOST_STEPS}]")
     player = Player.of(env, arm, config=config, state=state, greedy=greedy)

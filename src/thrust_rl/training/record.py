@@ -11,6 +11,7 @@ from thrust_rl.envs.cartpole import CartPoleState
 from thrust_rl.envs.core import FunctionalEnv
 from thrust_rl.envs.hosted import HostedEnvs, SteppedInProcess
 from thrust_rl.envs.task import AnyTask
+from thrust_rl.envs.tasks_only import require_task
 from thrust_rl.training.evaluate import EVALUATION_SEED, EVALUATION_STEPS, Player, play
 from thrust_rl.training.loop import TrainState
 
@@ -51,6 +52,9 @@ def record(
         seed: of the evaluation.
         max_steps: of its episodes, which are cut there.
 
+    Raises:
+        TypeError: `env` is no environment of the library and no task.
+
     Example:
         >>> from thrust_rl import TrainConfig, arm_from, make, train
         >>> env, arm, config = make("CartPole-v1"), arm_from("mlp"), TrainConfig(total_timesteps=2048)
@@ -59,6 +63,7 @@ def record(
         >>> episode.obs.shape == (len(episode.reward), 4) and bool((episode.obs == episode.state).all())
         True
     """
+    require_task(env)
     player = Player.of(env, arm, config=config, state=state, greedy=greedy)
     batch = CompiledBatch(env, 1) if isinstance(env, FunctionalEnv) else None
     envs = SteppedInProcess(batch) if batch is not None else env.start(1)  # type: ignore[union-attr]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import jax
 
@@ -9,6 +10,7 @@ from thrust_rl.config import ArmConfig, TrainConfig, arm_from, require
 from thrust_rl.envs.core import FunctionalEnv
 from thrust_rl.envs.spaces import obs_spec
 from thrust_rl.envs.task import AnyTask
+from thrust_rl.envs.tasks_only import require_task
 from thrust_rl.rollout.footprint import require_fits
 from thrust_rl.training.compiled import train_compiled
 from thrust_rl.training.hosted import train_hosted
@@ -43,6 +45,7 @@ def train(
             environments begin anew, which `resumed_at` of the result tells.
 
     Raises:
+        TypeError: `env` is no environment of the library and no task, or `seeds` no sequence.
         ConfigError: a setting breaks a rule, or a checkpoint is damaged or of another run.
         TrainingError: a non-finite number appeared; the message names the update and the quantity.
         EnvError: a host environment failed; the message names the environment, its step and the fault.
@@ -54,8 +57,9 @@ def train(
         >>> result.steps, result.params
         (256, 17859)
     """
+    require_task(env)
+    _require_seeds(seeds)
     arm, config = arm_from(arm), config or TrainConfig()
-    require(len(seeds) > 0, "seeds is empty: give at least one")
     config.rows_per_minibatch(arm)
     require_fits(obs_spec(env.observation_space), arm, config)
     report = on_progress or (lambda progress: None)
@@ -72,3 +76,13 @@ def train(
         for group in groups
         for result in train_compiled(env, arm, config, group, vectorized=vectorized, report=report, checkpoints=kept)
     ]
+
+
+def _require_seeds(seeds: Any) -> None:
+    try:
+        count = len(seeds)
+    except TypeError:
+        raise TypeError(
+            f"seeds is {seeds!r} ({type(seeds).__name__}): give a sequence, such as [0] or range(5)"
+        ) from None
+    require(count > 0, "seeds is empty: give at least one")
