@@ -8,7 +8,7 @@ import pytest
 from comparisons_for_tests import LSTM, MLP, comparison, seed_result
 from thrust_rl.config import arm_from
 from thrust_rl.experiment.comparison import ArmResult
-from thrust_rl.experiment.levelling import still_improving
+from thrust_rl.experiment.levelling import NOTHING_YET, levelling_notes, still_improving
 from thrust_rl.experiment.report.data import read
 from thrust_rl.experiment.report.markdown import report_markdown
 from thrust_rl.experiment.report.page import report_html
@@ -68,6 +68,37 @@ def test_an_arm_was_still_improving_where_its_curves_end_rising(curves, rising):
 def test_where_the_highest_return_is_not_known_an_arm_near_its_own_best_may_still_rise():
     observed = ReturnScale(0.0, 34.0, "observed")
     assert still_improving(arm(SHORT, SHORT), scale=observed, min_effect=1.7)
+
+
+FLAT = 20 + 8 * np.sin(np.arange(240) / 9.0)
+FAST = np.append([20.0, 25.0, 80.0], np.full(237, 100.0))  # learned within the first tenth
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "nothing"),
+    [
+        ([FLAT] * 3, [FLAT] * 3, True),
+        ([FLAT] * 3, [FLAT[::-1]] * 3, True),
+        ([FLAT] * 3, [LEVEL + 100] * 3, True),  # whatever they pay, they were at it when they began
+        ([FLAT] * 3, [np.linspace(20, 60, 240)] * 3, False),  # one arm rose
+        ([FLAT] * 3, [FAST] * 3, False),
+        ([FLAT] * 3, [FLAT, FLAT, FAST], True),  # in one run of three
+        ([FLAT] * 3, [FLAT, FAST, FAST], False),
+        ([FLAT] * 3, [np.full(240, 480.0)] * 3, False),  # at the top from the beginning
+        ([FLAT] * 3, [[20.0, 20.0, 20.0]] * 3, False),  # too few points to tell
+        ([FLAT] * 3, [[]], False),
+        ([np.append(np.nan, FLAT)] * 3, [np.append(FLAT, np.inf)] * 3, True),
+        ([np.zeros(240)] * 3, [np.zeros(240)] * 3, True),
+    ],
+)
+def test_a_pair_is_told_of_where_neither_arm_rose_above_where_it_began(first, second, nothing):
+    notes = levelling_notes([arm(*first), arm(*second, name="mlp")], scale=CARTPOLE, min_effect=25.0)
+    assert (NOTHING_YET in notes) is nothing
+
+
+def test_that_neither_arm_learned_is_told_before_that_one_still_improves():
+    notes = levelling_notes([arm(SHORT), arm(SHORT[::-1], name="mlp")], scale=CARTPOLE, min_effect=25.0)
+    assert notes[0] == NOTHING_YET and notes[1].startswith("lstm was still improving") and len(notes) == 2
 
 
 def undertrained():

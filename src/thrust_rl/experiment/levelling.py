@@ -1,4 +1,4 @@
-"""Whether learning had levelled off when training stopped; where it had not, a verdict compares speeds of learning."""
+"""Whether learning had begun, and had levelled off, when training stopped: what a verdict compares depends on it."""
 
 from collections.abc import Sequence
 
@@ -7,6 +7,11 @@ import numpy as np
 from thrust_rl.experiment.comparison import ArmResult
 from thrust_rl.experiment.scale import ReturnScale
 
+NOTHING_YET = (
+    "neither arm rose more than δ above where its training began: this compares two arms that learned nothing yet;"
+    " raise --total-timesteps, or check --reward-scale"
+)
+FEW = 4  # points of a curve, below which it says nothing about whether an arm learned
 RISING = 0.25  # of δ, by which a slow climb has to rise within its last quarter, where a steady one rises by δ
 
 
@@ -34,12 +39,34 @@ def still_improving(arm: ArmResult, *, scale: ReturnScale, min_effect: float) ->
     return bool(2 * sum(_rises(curve, min_effect) for curve in curves) > len(curves))
 
 
+def may_have_learned(arm: ArmResult, *, scale: ReturnScale, min_effect: float) -> bool:
+    """Whether an arm's learning curves rose, or may have risen before they began.
+
+    They did not if, in more than half of the runs, no tenth of the curve is in its mean more than δ above the lowest
+    point of the first tenth: the lowest, because an arm that learns fast has learned by the end of that. An arm within
+    δ of a known highest return has learned, and one without curves of a few points may have.
+
+    Args:
+        arm: with its runs.
+        scale: of the task.
+        min_effect: δ, as a return.
+    """
+    curves = _curves(arm)
+    if not curves or _at_the_top(curves, scale, min_effect):
+        return True
+    level = sum(len(curve) >= FEW and _is_level(curve, min_effect) for curve in curves)
+    return bool(2 * level <= len(curves))
+
+
 def levelling_notes(arms: Sequence[ArmResult], *, scale: ReturnScale, min_effect: float) -> tuple[str, ...]:
-    """What to know about arms that training stopped too early; nothing where all had levelled off."""
+    """What to know about arms that training stopped too early; nothing where all had learned and levelled off."""
+    learned = not arms or any(may_have_learned(arm, scale=scale, min_effect=min_effect) for arm in arms)
+    told = () if learned else (NOTHING_YET,)
     rising = [arm.name for arm in arms if still_improving(arm, scale=scale, min_effect=min_effect)]
     if not rising:
-        return ()
+        return told
     return (
+        *told,
         f"{' and '.join(rising)} {'was' if len(rising) == 1 else 'were'} still improving when training stopped: this"
         " compares speed of learning; raise --total-timesteps",
     )
@@ -56,6 +83,11 @@ def _at_the_top(curves: Sequence[np.ndarray], scale: ReturnScale, min_effect: fl
     """Whether they end within δ of a known highest return."""
     reached = float(np.mean([curve[-1] for curve in curves]))
     return scale.source == "environment" and reached >= scale.high - min_effect
+
+
+def _is_level(curve: np.ndarray, min_effect: float) -> bool:
+    began = curve[: max(1, len(curve) // 10)].min()
+    return bool(_means(curve, 10).max() <= began + min_effect)
 
 
 def _rises(curve: np.ndarray, min_effect: float) -> bool:
