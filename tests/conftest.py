@@ -35,13 +35,18 @@ sys.modules["thrust_rl_annotations"] = types.ModuleType("thrust_rl_annotations")
 sys.modules["thrust_rl_annotations"].check = check
 jaxtyping.install_import_hook("thrust_rl", "thrust_rl_annotations.check")
 
-# Processes that tests start compile in half the time at the lowest level; this one has read its own flags by now.
-jax.devices()
-os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0".strip()
-
 # Same examples on every run, and no time limit on one that has to compile.
 settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("repeatable")
+
+
+def pytest_configure(config):
+    """Where tests run in several processes, these and all that they start compile at the lowest level: twice as fast.
+
+    All alike, since a last bit may depend on it, and some tests compare processes.
+    """
+    if getattr(config.option, "numprocesses", None):
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0".strip()
 
 
 MAPS, MOST_MAPS = pathlib.Path("/proc/self/maps"), 30_000  # Linux kills a process that asks for more than 65,530
