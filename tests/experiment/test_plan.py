@@ -181,6 +181,12 @@ def test_matched_arms_are_within_two_percent_in_parameters_on_every_task(arms):
         assert counts == {arm.name: parameters(env, arm.arm) for arm in planned.arms}
 
 
+@pytest.mark.parametrize("given", [{"seeds": [0, 1]}, {"seed": 0.5}, {"seeds": True}], ids=str)
+def test_how_many_seeds_is_a_number_and_no_list(unchecked, given):
+    with pytest.raises(ConfigError, match="seeds is how many seeds each arm gets, and seed the first of them"):
+        plan(FLICKER, Options(config=TINY, **given))
+
+
 def test_tables_of_many_choices_are_not_counted_when_arms_are_matched():
     """Of 100,000 rows, beside which an mlp of any width would be within 2 %; all arms have the same."""
     task, table = HostTask("words", lambda: Spaces(Discrete(100_000), Discrete(2))), 64 * 100_000

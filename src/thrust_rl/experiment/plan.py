@@ -3,9 +3,10 @@
 import dataclasses
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
-from thrust_rl.config import ArmConfig, TrainConfig, require
+from thrust_rl.config import ArmConfig, ConfigError, TrainConfig, require
 from thrust_rl.envs.host import OnEnvError
 from thrust_rl.envs.spaces import obs_spec
 from thrust_rl.envs.tasks_only import require_name
@@ -105,6 +106,12 @@ def jobs_of(comparison: Comparison) -> list[Job]:
 
 def _check_seeds(options: Options, evaluation: EvalConfig) -> None:
     seeds, seed = options.seeds, options.seed
+    for name, value in (("seeds", seeds), ("seed", seed)):
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            raise ConfigError(
+                f"{name} is {value!r}: seeds is how many seeds each arm gets, and seed the first of them, both whole"
+                " numbers, such as seeds=5, seed=0"
+            )
     require(seeds >= 1, f"seeds is {seeds}: every arm needs at least one seed")
     require(0 <= seed <= MAX_SEED - seeds + 1, f"seed is {seed}: it must lie in [0, {MAX_SEED - seeds + 1}]")
     first, last = evaluation.seed, evaluation.seed + evaluation.episodes - 1
