@@ -106,7 +106,8 @@ def jobs_of(comparison: Comparison) -> list[Job]:
 
 def _check_seeds(options: Options, evaluation: EvalConfig) -> None:
     seeds, seed = options.seeds, options.seed
-    for name, value in (("seeds", seeds), ("seed", seed)):
+    given: dict[str, Any] = {"seeds": seeds, "seed": seed}
+    for name, value in given.items():
         if isinstance(value, bool) or not isinstance(value, Integral):
             raise ConfigError(
                 f"{name} is {value!r}: seeds is how many seeds each arm gets, and seed the first of them, both whole"
