@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 from numpy.typing import NDArray
 
 from thrust_rl.config import ConfigError, require
+from thrust_rl.envs.spaces import INT32
 from thrust_rl.maths.distributions import (
     Action,
     Bernoulli,
@@ -23,7 +24,6 @@ from thrust_rl.maths.distributions import (
 )
 
 UNMASKABLE = "cannot be masked: drop it, or make the actions Discrete or MultiDiscrete (a switch is a choice of 2)"
-INT32 = np.iinfo(np.int32)
 MAX_ALTERNATIVES = 4096  # of integers: more are numbers, of which one is near the next
 Outputs: TypeAlias = Float[Array, "*axes output"]  # of the actor
 Spreads: TypeAlias = Float[Array, " spread"] | None  # learned beside them; log of standard deviations

@@ -53,9 +53,10 @@ class Guarded:
         if isinstance(error, Fault) and error.index is not None:
             return env_error(error.index, step, fault_of(error))
         if isinstance(inner, SyncVectorEnv):
-            raised_in, misfit = _raised_in(inner, error), _misfit(inner)
+            raised_in = _raised_in(inner, error)
             if raised_in is not None:
                 return env_error(raised_in, step, fault_of(error))
+            misfit = _misfit(inner)
             if misfit is not None:
                 return env_error(misfit, step, f"its observation has not the shape or structure of its space: {error}")
         if isinstance(inner, AsyncVectorEnv):

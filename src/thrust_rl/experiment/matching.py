@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 
 import jax
+from jaxtyping import PyTree
 
 from thrust_rl.config import ArmConfig, ConfigError, require
 from thrust_rl.policies.actor_critic import ActorCritic, build_policy
@@ -24,7 +25,7 @@ def parameters(env: Spaces, arm: ArmConfig) -> int:
         >>> parameters(make("CartPole-v1"), ARMS["mlp"])
         17539
     """
-    return sum(leaf.size for leaf in jax.tree.leaves(_policy(env, arm)))
+    return _scalars(_policy(env, arm))
 
 
 def matched(env: Spaces, arms: Sequence[ArmConfig]) -> list[ArmConfig]:
@@ -60,7 +61,12 @@ def _policy(env: Spaces, arm: ArmConfig) -> ActorCritic:
 
 def _counted(env: Spaces, arm: ArmConfig) -> int:
     """Trainable scalars, those in tables left out."""
-    return parameters(env, arm) - sum(reader.table.size for reader in _policy(env, arm).encoder.tables)
+    policy = _policy(env, arm)
+    return _scalars(policy) - _scalars(policy.encoder.tables)
+
+
+def _scalars(shapes: PyTree) -> int:
+    return sum(leaf.size for leaf in jax.tree.leaves(shapes))
 
 
 def _matched(env: Spaces, arm: ArmConfig, target: int, name: str) -> ArmConfig:
